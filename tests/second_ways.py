@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import sqrt
 
 import numpy as np
+from scipy.integrate import quad
 
 from tpcalc.functions import Expr
 from tpcalc.integrals.activation_moments import Kernels
@@ -14,10 +15,30 @@ from tpcalc.integrals.quadrature.shape import shape
 from tpcalc.meanfield.activations.covariance import CovarianceKernel
 from tpcalc.meanfield.activations.split import ratio
 from tpcalc.meanfield.plain import PlainRow
+from tpcalc.meanfield.spectra.laws import WeightLaw
 from tpcalc.meanfield.state import logarithm
 from tpcalc.results import Method
 
-__all__ = ["hermite_nlc", "stable_plain"]
+__all__ = ["density_moments", "hermite_nlc", "stable_plain"]
+
+
+def density_moments(law: WeightLaw, order: int) -> list[float]:
+    """m_1, m_2, ... of a law from its density and its points of mass."""
+    found, support = [], law.support
+    for k in range(1, order + 1):
+        total = sum(mass * place**k for place, mass in law.atoms)
+        if support is not None:
+            middle, half = (support[0] + support[1]) / 2, (support[1] - support[0]) / 2
+
+            def weighted(
+                angle: float, k: int = k, middle: float = middle, half: float = half
+            ) -> float:
+                place = middle + half * np.cos(angle)  # by it the roots at the edges are smooth
+                return float(law.density(place) * place**k * half * np.sin(angle))
+
+            total += quad(weighted, 0.0, np.pi, epsabs=1e-12, epsrel=1e-11, limit=200)[0]
+        found.append(float(total))
+    return found
 
 
 def stable_plain(tau: Expr, depth: int, correlation: float = 0.0) -> tuple[PlainRow, ...]:

@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy.special import erf
+from second_ways import density_moments
 
 from tpcalc.activations.entries import lookup
 from tpcalc.errors import EvaluationError, StudyError, UsageError
@@ -203,6 +204,7 @@ def test_S3_11_density_moments_and_stieltjes(family: str, rank: float, depth: in
     law = WeightLaw(family, rank, 1 / rank, depth)
     moments = weight_spectrum(family, rank, 3, 1 / rank).power(depth).moments
     assert law.moments(3) == pytest.approx([float(m) for m in moments[:3]], rel=1e-6)
+    assert density_moments(law, 3) == pytest.approx(law.moments(3), rel=1e-6)
     far = 400.0j
     tail = sum(complex(m) / far ** (k + 1) for k, m in enumerate((1.0, *map(float, moments))))
     assert law.stieltjes(far) == pytest.approx(tail, rel=1e-7)

@@ -263,3 +263,19 @@ def evaluate(fn: Fn, vectors: Sequence[Any], scalars: Sequence[Any] = ()) -> Any
         array([ 3., 12.])
     """
     return run(lower(fn), numpy_space(), [*vectors, *scalars])
+
+
+def values(fn: Fn, at: Any) -> Any:
+    """A function of one number at each entry of an array, as floats; constants have all of them.
+
+    Example:
+        >>> import numpy as np
+        >>> values(Fn(Var(0) * 0 + 2, 1), np.array([1.0, 2.0]))
+        array([2., 2.])
+    """
+    import numpy as np
+
+    at = np.asarray(at, dtype=np.float64)
+    with np.errstate(all="ignore"):
+        found = np.asarray(evaluate(fn, [at]), dtype=np.float64)
+    return np.broadcast_to(found, at.shape)

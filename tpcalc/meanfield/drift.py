@@ -9,13 +9,12 @@ import numpy as np
 
 from tpcalc.activations.entries import lookup
 from tpcalc.errors import NotDifferentiable
-from tpcalc.functions import Expr, Fn, Var, const
+from tpcalc.functions import Expr, Var, const
 from tpcalc.functions.expr import substitute
 from tpcalc.functions.fn import derivative
 from tpcalc.functions.form import degree
-from tpcalc.functions.tape import evaluate
 from tpcalc.integrals.bounded import EPS, Bounded
-from tpcalc.meanfield.activations.length import sides
+from tpcalc.meanfield.activations.length import sides, tails
 from tpcalc.meanfield.maps.layer_map import LayerMap
 
 FAR = (1e6, 1e8)
@@ -75,13 +74,10 @@ def _slopes(tau: Expr, far: bool) -> tuple[Bounded, Bounded] | None:
         if sides(tau) != (0.0, 0.0) or not np.isfinite([left, right]).all():
             return None
         return Bounded(left, EPS * abs(left)), Bounded(right, EPS * abs(right))
-    places = np.array([-FAR[1], -FAR[0], FAR[0], FAR[1]])
-    with np.errstate(all="ignore"):
-        found = np.broadcast_to(np.asarray(evaluate(Fn(slope, 1), [places]), dtype=float), (4,))
-    left, near_left, near_right, right = (float(value) for value in found)
+    left, near_left, near_right, right = tails(slope, *FAR)
     size = max(abs(left), abs(right))
     off = max(abs(left - near_left), abs(right - near_right))
-    if not np.isfinite(found).all() or off > SAME * size:
+    if not np.isfinite(size + off) or off > SAME * size:
         return None
     return Bounded(left, off + EPS * size), Bounded(right, off + EPS * size)
 

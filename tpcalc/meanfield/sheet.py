@@ -11,7 +11,7 @@ import numpy as np
 from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError
 from tpcalc.functions import Expr, Fn
-from tpcalc.functions.tape import evaluate
+from tpcalc.functions.tape import values
 from tpcalc.integrals.bounded import Bounded
 from tpcalc.integrals.given import Act, whole
 from tpcalc.meanfield.activations.asymptotics import asymptotes
@@ -179,8 +179,7 @@ def _curves(
     tau: Expr, length: LengthKernel, table: tuple[Bounded, Bounded]
 ) -> tuple[SheetCurve, ...]:
     at = _CURVE[longest(tau) >= _CURVE]
-    with np.errstate(all="ignore"):
-        own = np.broadcast_to(np.asarray(evaluate(Fn(tau, 1), [_INPUTS])), _INPUTS.shape)
+    own = values(Fn(tau, 1), _INPUTS)
     finite = np.isfinite(own)
     return (
         SheetCurve("activation", _numbers(_INPUTS[finite]), _numbers(own[finite])),

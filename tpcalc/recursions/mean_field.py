@@ -16,7 +16,7 @@ from tpcalc.arrays import Array
 from tpcalc.doors.budget import spend
 from tpcalc.errors import EvaluationError
 from tpcalc.functions import Fn, Var
-from tpcalc.functions.tape import evaluate
+from tpcalc.functions.tape import values
 from tpcalc.integrals import rules
 from tpcalc.integrals.bounded import Bounded
 from tpcalc.integrals.slopes import jumps, slope
@@ -302,8 +302,8 @@ class _Solved:
         """A slope of phi; those of a phi with kinks are not asked for."""
         while len(self.slopes) <= order:
             self.slopes.append(slope(self.slopes[-1], Var(0)))
-        found = evaluate(Fn(self.slopes[order], 1), [np.ascontiguousarray(at)])
-        return np.broadcast_to(found, at.shape)
+        found: Array = values(Fn(self.slopes[order], 1), np.ascontiguousarray(at))
+        return found
 
     def _mean(self, order: int, centre: Array, size: float) -> Array:
         """E of a slope of phi, the Gaussian of the last preactivation averaged over by a table."""

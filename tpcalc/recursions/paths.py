@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import exp, expm1
 
 import numpy as np
@@ -18,7 +19,7 @@ from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError
 from tpcalc.functions import Expr, Fn
 from tpcalc.functions.form import slopes_of
-from tpcalc.functions.tape import evaluate
+from tpcalc.functions.tape import values
 from tpcalc.integrals import rules
 from tpcalc.program.along import Along, along_of
 from tpcalc.program.branch import Branch
@@ -178,11 +179,7 @@ def _mean(x: Array, weights: Array) -> float:
 def _functions(block: Branch) -> tuple[Function, Function]:
     """The activation and its slope."""
     fn = Fn(block.activation, 1)
-    slope = fn.by(0)
-    return (
-        lambda h: np.broadcast_to(evaluate(fn, [h], []), h.shape),
-        lambda h: np.broadcast_to(evaluate(slope, [h], []), h.shape),
-    )
+    return partial(values, fn), partial(values, fn.by(0))
 
 
 def _linear(expr: Expr) -> bool:

@@ -28,7 +28,7 @@ from tpcalc.evaluate.closure.gaussians import is_odd
 from tpcalc.exponents import as_ex
 from tpcalc.functions import Expr, Fn
 from tpcalc.functions.form import slopes_of
-from tpcalc.functions.tape import evaluate
+from tpcalc.functions.tape import values as values_of
 from tpcalc.integrals import rules
 from tpcalc.program.along import FRESH, along_of
 from tpcalc.recursions.limit import limit
@@ -193,8 +193,7 @@ class Start:
             bend = (kinked[0] - kinked[1]) / sqrt(2 * pi)
         else:
             nodes, weights = rules.normal(NODES)
-            slopes = evaluate(Fn(self.activation, 1).by(0), [nodes], [])
-            bend = float((np.broadcast_to(slopes, nodes.shape) * nodes) @ weights)
+            bend = float((values_of(Fn(self.activation, 1).by(0), nodes) * nodes) @ weights)
         lags = np.arange(depth)
         row = along_of(self.outer).autocovariance(depth)
         pairs = 2.0 * float((depth - lags) @ row) - depth * float(row[0])
@@ -263,10 +262,7 @@ class _Dual:
 
     def at(self, root: float) -> tuple[Array, Array]:
         """For an argument of this standard deviation."""
-        found = [
-            self.matrix @ np.broadcast_to(evaluate(fn, [root * self.nodes], []), self.nodes.shape)
-            for fn in self.functions
-        ]
+        found = [self.matrix @ values_of(fn, root * self.nodes) for fn in self.functions]
         found[0][: self.first] = 0.0
         return found[0], found[1]
 

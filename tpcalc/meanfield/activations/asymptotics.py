@@ -14,12 +14,12 @@ from tpcalc.errors import NotDifferentiable
 from tpcalc.functions import Expr, Fn, Var, const
 from tpcalc.functions.fn import derivative
 from tpcalc.functions.form import degree, varying
-from tpcalc.functions.tape import evaluate
+from tpcalc.functions.tape import values
 from tpcalc.integrals.bounded import EPS, Bounded
 from tpcalc.integrals.given import of_activation
 from tpcalc.integrals.quadrature.shape import shape
-from tpcalc.meanfield.activations.length import LengthKernel, longest, sides
-from tpcalc.results import Asymptote, Estimate, Method, Status
+from tpcalc.meanfield.activations.length import LengthKernel, longest, sides, tails
+from tpcalc.results import Asymptote, Estimate, Method
 from tpcalc.shown import Rows
 
 End = Literal["0", "infinity"]
@@ -60,7 +60,7 @@ def asymptotes(tau: Expr) -> tuple[Asymptote, ...]:
     if known is not None:
         found = kernel.nlc([1.0]).at(0).estimate()
         why = f"homogeneous of degree {known}"
-        zero = Estimate(0.0, 0.0, Method.EXACT, Status.EXACT)
+        zero = Bounded(0.0).estimate()
         return Rows((Asymptote("0", zero, found, why), Asymptote("infinity", zero, found, why)))
     long = min(LONG, longest(tau))
     ends = (
@@ -76,7 +76,7 @@ def _found(
     """A rule that the values bear out, else what they say by themselves."""
     if rule is not None:
         power, scale, why = rule
-        exact = Estimate(power, 0.0, Method.EXACT, Status.EXACT)
+        exact = Bounded(power).estimate()
         # Where the activation varies on another scale than 1 the end is farther out.
         for length in (at, at * factor, at * factor**2):
             found = kernel.nlc([length])
@@ -137,12 +137,7 @@ def _short(tau: Expr) -> Rule | None:
 
 def _long(tau: Expr) -> Rule | None:
     """By the tails: powers, or limits that are reached."""
-    fn = Fn(tau, 1)
-    with np.errstate(all="ignore"):
-        found = evaluate(fn, [np.array([-10 * FAR, -FAR, FAR, 10 * FAR])])
-    left, near_left, near_right, right = (
-        float(x) for x in np.broadcast_to(np.asarray(found, dtype=np.float64), (4,))
-    )
+    left, near_left, near_right, right = tails(tau, FAR, 10 * FAR)
     if not np.isfinite([left, near_left, near_right, right]).all():
         return None
     size, before = max(abs(left), abs(right)), max(abs(near_left), abs(near_right))
@@ -180,7 +175,7 @@ def _bounded(tau: Expr, left: tuple[float, float], right: tuple[float, float]) -
 def _power_nlc(power: float, left: float, right: float) -> Estimate:
     """The coefficient of left |s|^p for s < 0 and right s^p for s > 0."""
     if power == 1 and left == -right:
-        return Estimate(1.0, 0.0, Method.EXACT, Status.EXACT)
+        return Bounded(1.0).estimate()
     size = max(abs(left), abs(right))
     left, right = (0.0 if abs(x) < 1e-12 * size else x / size for x in (left, right))
     squares = (left**2 + right**2) / 2
@@ -208,8 +203,7 @@ def _integral(tau: Expr, integrand: Expr) -> tuple[float, float] | None:
     fn, known = Fn(integrand, 1), shape(tau)
 
     def at(x: float) -> float:
-        with np.errstate(all="ignore"):
-            return float(np.asarray(evaluate(fn, [np.array([x])])).ravel()[0])
+        return float(values(fn, x))
 
     kinks = [] if known is None else [part.place for part in known.features if part.kink]
     ends: list[Any] = [-np.inf, *sorted({0.0, *kinks}), np.inf]

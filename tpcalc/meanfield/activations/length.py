@@ -14,7 +14,7 @@ from tpcalc.arrays import Array
 from tpcalc.errors import NotDifferentiable
 from tpcalc.functions import Expr, Fn, Var, const
 from tpcalc.functions.fn import derivative
-from tpcalc.functions.tape import evaluate
+from tpcalc.functions.tape import values
 from tpcalc.integrals.average import averages, better
 from tpcalc.integrals.bounded import EPS, Bounded
 from tpcalc.integrals.given import OfActivation
@@ -168,16 +168,20 @@ def sides(expr: Expr) -> tuple[float, float]:
     """
     others = np.append(np.geomspace(1e-12, 0.1, 12), (0.3, 1.0, 2.7))
     around = np.concatenate([[-NEAR, NEAR], -others, others])
-    with np.errstate(all="ignore"):
-        found = evaluate(Fn(expr, 1), [around])
-    values = np.broadcast_to(np.asarray(found, dtype=np.float64), around.shape)
+    found = values(Fn(expr, 1), around)
     # A value within rounding of 0 is 0: a constant that was subtracted is a float.
-    size = float(np.nanmax(np.abs(values[2:]), initial=0.0))
-    left, right = (0.0 if abs(x) <= 8 * EPS * size else float(x) for x in values[:2])
+    size = float(np.nanmax(np.abs(found[2:]), initial=0.0))
+    left, right = (0.0 if abs(x) <= 8 * EPS * size else float(x) for x in found[:2])
     # An unbounded function is far beyond its other values here.
     bounded = (x if abs(x) <= FAR * (1 + size) else inf for x in (left, right))
     left, right = bounded
     return left, right
+
+
+def tails(expr: Expr, near: float, far: float) -> tuple[float, float, float, float]:
+    """A function far out: the values at -far, -near, near and far."""
+    left, near_left, near_right, right = values(Fn(expr, 1), [-far, -near, near, far]).tolist()
+    return left, near_left, near_right, right
 
 
 def _variance(tau: Expr, shifted: float, q: Array) -> Bounded:

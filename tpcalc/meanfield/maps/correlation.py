@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Literal
@@ -16,7 +16,7 @@ from tpcalc.functions import Expr
 from tpcalc.integrals.activation_moments import CLOSE, Kernels, gaps, means, method_of, products
 from tpcalc.integrals.bounded import EPS, Bounded, bounded
 from tpcalc.integrals.given import OfActivation
-from tpcalc.meanfield.maps.roots import falling_root
+from tpcalc.meanfield.maps.roots import log_root
 from tpcalc.shown import Shown
 
 Phase = Literal["ordered", "edge of chaos", "chaotic"]
@@ -139,7 +139,8 @@ class CorrelationMap(OfActivation, Shown):
             return Bounded(1.0, self._far(), method)
         for low, high in pairwise(STAGES):
             if self._excess(np.array([high])).value[0] > 0:
-                return Bounded(*falling_root(self._excess, high, low), method)
+                at = log_root(lambda x: self._excess(np.array([x])).at(0), high, low)
+                return replace(at, method=method)
         return Bounded(0.0, STAGES[-1], method)
 
     def _excess(self, x: Any) -> Bounded:

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import exp, inf, log, log1p
 
-import numpy as np
-
-from tpcalc.arrays import Array
 from tpcalc.integrals.bounded import EPS, Bounded
 from tpcalc.results import Scale
 
-FIRST, ROUNDS, NARROW, FLAT = 41, 6, 1e-15, 1e-7
+FLAT = 1e-7
 
 
 def rate(slope: Bounded) -> Bounded:
@@ -71,36 +68,6 @@ def log_root(function: Callable[[float], Bounded], low: float, high: float) -> B
     guess = (1.5 * off if off < FLAT else FLAT) + 4 * EPS
     ends = [_certain(function, root, side, guess, end) for side, end in ((-1, low), (1, high))]
     return Bounded(root, max(abs(root - end) for end in ends) + EPS * root, here.method)
-
-
-def falling_root(many: Callable[[Array], Bounded], low: float, high: float) -> tuple[float, float]:
-    """Where a function that falls crosses 0, from its values at many places at once.
-
-    Example:
-        >>> root, error = falling_root(lambda x: Bounded(2 - x * x, 1e-15), 1e-9, 4.0)
-        >>> bool(abs(root - 2**0.5) <= error < 1e-14)
-        True
-    """
-    places = np.geomspace(low, high, FIRST)
-    root = low
-    for _ in range(ROUNDS):
-        found = many(places)
-        value, error = np.broadcast_arrays(found.value, found.error)
-        above, below = places[value > error], places[value < -error]
-        low, high = max([low, *above]), min([high, *below])
-        i = int(np.argmax(value <= 0)) if (value <= 0).any() else len(value) - 1
-        j = max(i - 1, 0)
-        drop = value[j] - value[i]
-        share = value[j] / drop if drop > 0 else 0.5
-        root = float(places[j] + np.clip(share, 0.0, 1.0) * (places[i] - places[j]))
-        root = min(max(root, low), high)
-        if high - low <= 8 * EPS * root:
-            break
-        # Ever finer steps away from the guess, to both sides.
-        steps = np.concatenate([[0.0], np.geomspace(NARROW * root, high - low, 16)])
-        around = np.unique(np.concatenate([root - steps, root + steps]))
-        places = around[(around >= low) & (around <= high)]
-    return float(root), float(max(root - low, high - root) + EPS * root)
 
 
 def _certain(

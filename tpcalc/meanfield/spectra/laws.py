@@ -13,12 +13,10 @@ from tpcalc.arrays import Array
 from tpcalc.errors import UsageError
 from tpcalc.meanfield.maps.edge import checked_rank
 from tpcalc.meanfield.operations import checked_family
-from tpcalc.meanfield.spectra.spectrum import FAMILIES
+from tpcalc.meanfield.spectra.spectrum import FAMILIES, POWERS, weight_spectrum
 from tpcalc.shown import Shown
 
-# S(z) = (1 + z)^a (gamma + z)^b / sigma^2 for one layer.
 TINY, DEEPEST = 1e-9, 12
-POWERS = {"gaussian": (0, -1), "orthogonal": (1, -1), "gaussian-gaussian": (-1, -1)}
 
 
 @dataclass(frozen=True)
@@ -136,7 +134,7 @@ class WeightLaw(Shown):
         return complex((1 + m) / z)
 
     def moments(self, order: int) -> tuple[float, ...]:
-        """m_1, m_2, ... from the density and the points.
+        """m_1, m_2, ... of the density and the points, by the S-transform.
 
         Args:
             order: How many.
@@ -145,29 +143,9 @@ class WeightLaw(Shown):
             >>> [round(m, 9) for m in WeightLaw("gaussian", 0.25, 4.0).moments(3)]
             [1.0, 5.0, 29.0]
         """
-        from scipy.integrate import quad
-
         count = checks.whole(order, "order", least=1)
-        support, found = self.support, []
-        for k in range(1, count + 1):
-            total = sum(mass * place**k for place, mass in self.atoms)
-            if support is not None:
-                low, high = support
-                middle, half = (low + high) / 2, (high - low) / 2
-
-                # By the angle, in which the roots at the edges are smooth.
-                total += quad(
-                    lambda angle, k, m, h: (
-                        self._weighted(m + h * np.cos(angle), k) * (h * np.sin(angle))
-                    ),
-                    *(0.0, np.pi),
-                    args=(k, middle, half),
-                    epsabs=1e-12,
-                    epsrel=1e-11,
-                    limit=200,
-                )[0]
-            found.append(float(total))
-        return tuple(found)
+        law = weight_spectrum(self.family, self.rank, count, self.variance).power(self.depth)
+        return tuple(map(float, law.moments[:count]))
 
     def _branch(self, place: float) -> float:
         """|Im M| on the real axis.
@@ -191,9 +169,6 @@ class WeightLaw(Shown):
     @property
     def _top(self) -> float:
         return float(self.variance) ** self.depth
-
-    def _weighted(self, place: float, power: int) -> float:
-        return float(self.density(place)) * place**power
 
     @property
     def _size(self) -> float:

@@ -11,7 +11,7 @@ from tpcalc import checks
 from tpcalc.errors import EvaluationError
 from tpcalc.functions import Expr, Fn, Var
 from tpcalc.functions.fn import derivative
-from tpcalc.functions.tape import evaluate
+from tpcalc.functions.tape import values
 from tpcalc.integrals.activation_moments import average
 from tpcalc.integrals.bounded import EPS, Bounded, bounded
 from tpcalc.meanfield.maps.layer_map import LayerMap
@@ -136,7 +136,7 @@ def active_share(tau: Expr, q: float) -> float:
     # Beyond 12 slopes of smooth functions may be 0 by rounding alone.
     reach = min(REACH, 12.0 / spread)
     z = np.linspace(-reach, reach, GRID)
-    flat = np.asarray(evaluate(slope, [z * spread])) + 0 * z == 0
+    flat = values(slope, z * spread) == 0
     if not flat.any():
         return 1.0
     change = np.flatnonzero(flat[1:] != flat[:-1])
@@ -151,7 +151,7 @@ def _end(slope: Fn, spread: float, low: float, high: float, flat: bool) -> Any:
     """Where the slope begins or ends to be 0."""
     for _ in range(60):
         middle = (low + high) / 2
-        if bool(evaluate(slope, [np.array([middle * spread])])[0] == 0) == flat:
+        if bool(values(slope, middle * spread) == 0) == flat:
             low = middle
         else:
             high = middle

@@ -26,7 +26,9 @@ from tpcalc.meanfield.spectra.finite import finite_variance as finite_variance
 from tpcalc.shown import Shown
 
 Series = tuple[Any, ...]
-FAMILIES = ("gaussian", "orthogonal", "gaussian-gaussian")
+# S(z) = (1 + z)^a (gamma + z)^b / sigma^2 for one layer.
+POWERS = {"gaussian": (0, -1), "orthogonal": (1, -1), "gaussian-gaussian": (-1, -1)}
+FAMILIES = tuple(POWERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,14 +138,11 @@ def weight_spectrum(
     checked_rank(rank, "weight_spectrum")
     variance = checks.real(variance, "variance", above=0)
     order = checks.whole(order, "order", least=1)
-    low = tuple((-1 / _exact(rank)) ** k for k in range(order + 1))  # 1 / (1 + z / gamma)
-    full: Series = tuple((-1) ** k for k in range(order + 1))  # 1 / (1 + z)
-    one: Series = (1, 1, *(0,) * (order - 1))
-    found = low
-    if family == "orthogonal":
-        found = _times(low, one, order + 1)
-    elif family == "gaussian-gaussian":
-        found = _times(low, full, order + 1)
+    found = tuple((-1 / _exact(rank)) ** k for k in range(order + 1))  # 1 / (1 + z / gamma)
+    if POWERS[family][0] > 0:
+        found = _times(found, (1, 1, *(0,) * (order - 1)), order + 1)
+    elif POWERS[family][0] < 0:
+        found = _times(found, tuple((-1) ** k for k in range(order + 1)), order + 1)  # 1 / (1 + z)
     return Spectrum(_exact(rank) * variance, found[1:])
 
 
