@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy.special import erf
-from second_ways import density_moments
 
+from tests.second_ways import density_moments
 from tpcalc.activations.entries import lookup
 from tpcalc.errors import EvaluationError, StudyError, UsageError
 from tpcalc.functions import Expr

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from second_ways import density_moments
 
+from tests.second_ways import density_moments
 from tpcalc.activations.entries import lookup
 from tpcalc.errors import EvaluationError
 from tpcalc.meanfield.maps.layer_map import LayerMap
