@@ -14,14 +14,13 @@ from tpcalc import checks
 from tpcalc.arrays import Array
 from tpcalc.engine.chains import Chain, Gram, chain_kernels
 from tpcalc.errors import EvaluationError, UsageError
-from tpcalc.evaluate.closure.gaussians import affine
 from tpcalc.exponents import Ex, as_ex
-from tpcalc.functions import Call, Const, Expr, Fn, Var
-from tpcalc.functions.expr import Mul, const, mul
+from tpcalc.functions import Call, Expr, Var
+from tpcalc.functions.form import slopes_of
 from tpcalc.functions.numbers import Number
-from tpcalc.functions.tape import evaluate
 from tpcalc.networks.chain import chain_of as layers_of
 from tpcalc.networks.network import Architecture, features
+from tpcalc.passes.separate import scaled
 from tpcalc.passes.starts import started_at_zero
 from tpcalc.passes.tangent import tangent_of_network
 from tpcalc.passes.template import Template
@@ -285,23 +284,12 @@ def _is_ntk(task: Network, marks: Sequence[Mark]) -> bool:
 
 def _family(expr: Expr) -> tuple[Literal["abrelu", "erf"], float, float] | None:
     """An activation as a|z| + bz or a erf(bz)."""
-    number, rest = 1.0, expr
-    if isinstance(expr, Mul) and isinstance(expr.factors[0], Const):
-        number, rest = float(expr.factors[0].value), mul(expr.factors[1:])
-    if rest == Var(0):
-        return "abrelu", 0.0, number
-    if not isinstance(rest, Call):
+    slopes = slopes_of(expr)
+    if slopes is not None:
+        up, down = slopes
+        return "abrelu", (up - down) / 2, (up + down) / 2
+    number, rest = scaled(expr)
+    if not isinstance(rest, Call) or rest.atom.name != "erf":
         return None
-    form = affine(rest.arg)
-    if form is None or len(form[0]) != 1 or form[1] != const(0):
-        return None
-    ((_, factor),) = form[0]
-    if not isinstance(factor, Const):
-        return None
-    if rest.atom.name == "erf":
-        return "erf", number, float(factor.value)
-    facts = rest.atom.facts
-    if facts.homogeneity != 1 or not set(facts.kinks) <= {0.0}:
-        return None
-    up, down = (float(evaluate(Fn(expr, 1), [z])) for z in (1.0, -1.0))
-    return "abrelu", (up + down) / 2, (up - down) / 2
+    factor, inner = scaled(rest.arg)
+    return ("erf", float(number), float(factor)) if inner == Var(0) else None
