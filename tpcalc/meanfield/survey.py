@@ -19,6 +19,7 @@ from tpcalc.meanfield.drift import Drift, drift
 from tpcalc.meanfield.maps.curves import (
     correlation_curve,
     correlation_step,
+    drawn,
     edge_curve,
     length_curve,
     scale_curve,
@@ -211,13 +212,8 @@ def _survival(layer: LayerMap, depth: int) -> tuple[tuple[Survival, ...], list[C
                 int(small[0]) if small.size else None,
             )
         )
-        places = tuple(float(place) for place in range(count + 1))
-        curves.append(
-            Curve(
-                "dynamics", f"c = {start:g} at the start", places,
-                tuple((1 - values[:, k]).tolist()), float(errors[:, k].max()),
-            )
-        )  # fmt: skip
+        label, followed, off = f"c = {start:g} at the start", 1 - values[:, k], errors[:, k]
+        curves.append(drawn("dynamics", label, range(count + 1), followed, off))
     return tuple(found), curves
 
 
@@ -238,50 +234,33 @@ def _scale_curves(layer: LayerMap) -> list[Curve]:
         found = scale_curve(layer.tau, layer.biases, high / 60, high, float(layer.rank), 48)
     except EvaluationError:
         return []
-    weights, rates = (tuple(float(x) for x in part) for part in (found.weights, found.rates))
-    return [Curve("scale", "rate of correlations", weights, rates, found.error)]
+    return [drawn("scale", "rate of correlations", found.weights, found.rates, found.error)]
 
 
 def _gradients(chi: Bounded, depth: int) -> Curve:
     """log10 of the mean squared gradient of each layer, as a share of that of the last."""
     growth = log(chi.value) / log(10)
-    places = tuple(float(place) for place in range(1, depth + 1))
-    values = tuple(growth * (depth - place) for place in places)
-    error = depth * chi.error / chi.value / log(10)
-    return Curve("gradient", "squared gradient", places, values, error)
+    places, error = np.arange(1, depth + 1), depth * chi.error / chi.value / log(10)
+    return drawn("gradient", "squared gradient", places, growth * (depth - places), error)
 
 
 def _variances(layer: LayerMap, depth: int) -> list[Curve]:
     """The relative variance of squared singular values against the rank."""
-    ranks = tuple(float(rank) for rank in np.geomspace(0.05, 1.0, RANKS))
-    own = slope_variance(layer.tau, layer.fixed_point)
+    ranks, own = np.geomspace(0.05, 1.0, RANKS), slope_variance(layer.tau, layer.fixed_point)
     return [
-        Curve(
-            "variance",
-            family,
-            ranks,
-            tuple(depth * (own.value + 1 / rank + ADDED[family]) for rank in ranks),
-            depth * own.error,
-        )
-        for family in FAMILIES
+        drawn("variance", family, ranks, depth * (own.value + 1 / ranks + added), depth * own.error)
+        for family, added in ADDED.items()
     ]
 
 
 def _jacobian(layer: LayerMap, depth: int) -> tuple[JacobianRow, ...]:
     rows = []
     for family in (*FAMILIES, PADDED):
-        one, whole = (singular_values(layer, family, count) for count in (1, depth))
-        note = ""
-        if family == PADDED:
-            note = "W^T W is diagonal: it does not act like a free factor"
-        rows.append(
-            JacobianRow(
-                family,
-                one.relative_variance.estimate(),
-                whole.relative_variance.estimate(),
-                note,
-            )
-        )
+        parts = (singular_values(layer, family, count) for count in (1, depth))
+        one, whole = (part.relative_variance.estimate() for part in parts)
+        padded = family == PADDED
+        note = "W^T W is diagonal: it does not act like a free factor" if padded else ""
+        rows.append(JacobianRow(family, one, whole, note))
     return tuple(rows)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -18,10 +19,19 @@ from tpcalc.integrals.given import of_activation
 from tpcalc.meanfield.maps.edge import checked_rank, edge_biases
 from tpcalc.meanfield.maps.layer_map import LayerMap
 from tpcalc.results import Curve
+from tpcalc.results.signal import Kind
 from tpcalc.shown import Shown
+
+Step = Callable[[LayerMap, Array, Array], tuple[Array, Array]]
 
 NEWTON = 40
 FAIR = 1e-6  # relative error of 1 - c that a curve may have from each layer
+
+
+def drawn(kind: Kind, label: str, x: Any, y: Any, error: Any) -> Curve:
+    """A curve by its points, with bounds on their errors."""
+    places, heights = (tuple(map(float, part)) for part in (x, y))
+    return Curve(kind, label, places, heights, float(np.max(error)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +59,7 @@ class EdgeCurve(Shown):
         """sigma_w against sigma_b, as in the field's figures."""
         x, y = np.sqrt(self.biases), np.sqrt(self.weights)
         off = self.error / max(float(y.min()), 1e-8)
-        return Curve("edge", "edge of chaos", tuple(x.tolist()), tuple(y.tolist()), off)
+        return drawn("edge", "edge of chaos", x, y, off)
 
 
 @of_activation
@@ -137,7 +147,7 @@ def length_curve(layer: LayerMap, points: int = 121, top: float | None = None) -
     q[0] = 1e-12 * q[-1]
     found = layer.lengths(q)
     q[0], value = 0.0, np.where(np.arange(points) == 0, np.round(found.value, 9), found.value)
-    return Curve("length", "next layer", _row(q), _row(value), float(np.max(found.error)))
+    return drawn("length", "next layer", q, value, found.error)
 
 
 def correlation_curve(layer: LayerMap, points: int = 101) -> Curve:
@@ -161,7 +171,7 @@ def correlation_curve(layer: LayerMap, points: int = 101) -> Curve:
     checks.of_type(layer, LayerMap, "layer")
     c = np.linspace(0.0, 1.0, checks.whole(points, "points", least=2))
     found = layer.correlations(c)
-    return Curve("correlation", "next layer", _row(c), _row(found.value), float(found.error.max()))
+    return drawn("correlation", "next layer", c, found.value, found.error)
 
 
 def lengths(layer: LayerMap, starts: Sequence[float], depth: int) -> Bounded:
@@ -188,15 +198,14 @@ def lengths(layer: LayerMap, starts: Sequence[float], depth: int) -> Bounded:
     q = np.array(checks.floats(starts, "starts"))
     if not (q > 0).all():
         raise StudyError("lengths are larger than 0.", where="lengths")
-    rows = [(q, np.zeros_like(q))]
-    for _ in range(checks.whole(depth, "depth", least=0)):
-        q, off = rows[-1]
+
+    def step(layer: LayerMap, q: Array, off: Array) -> tuple[Array, Array]:
         found = layer.lengths(np.concatenate([q, q + off]))
         here, moved = np.split(found.value, 2)
         error = np.broadcast_to(found.error, found.value.shape)[: len(q)]
-        rows.append((here, error + abs(moved - here)))
-    values, errors = np.stack(rows, axis=1)
-    return Bounded(values, errors, method_of((layer.tau, layer.tau)))
+        return here, error + abs(moved - here)
+
+    return _over_layers(layer, step, (q, np.zeros_like(q)), depth)
 
 
 def correlations(layer: LayerMap, starts: Sequence[float], depth: int) -> Bounded:
@@ -225,9 +234,13 @@ def correlations(layer: LayerMap, starts: Sequence[float], depth: int) -> Bounde
     x = 1.0 - np.array(checks.floats(starts, "starts"))
     if not ((x >= 0) & (x <= 2)).all():
         raise StudyError("correlations lie between -1 and 1.", where="correlations")
-    rows = [(x, EPS * x)]
+    return _over_layers(layer, correlation_step, (x, EPS * x), depth)
+
+
+def _over_layers(layer: LayerMap, step: Step, start: tuple[Array, Array], depth: int) -> Bounded:
+    rows = [start]
     for _ in range(checks.whole(depth, "depth", least=0)):
-        rows.append(correlation_step(layer, *rows[-1]))
+        rows.append(step(layer, *rows[-1]))
     values, errors = np.stack(rows, axis=1)
     return Bounded(values, errors, method_of((layer.tau, layer.tau)))
 
@@ -381,7 +394,3 @@ def _stable(tau: Expr, q: Array, w: Array, b: float) -> tuple[Array, Array]:
         if not left.size:
             break
     return c, off
-
-
-def _row(values: Array) -> tuple[float, ...]:
-    return tuple(float(value) for value in values)
