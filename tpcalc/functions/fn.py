@@ -60,6 +60,14 @@ def derivative(expr: Expr, by: Expr, outer: Callable[[Call], Expr] = _differenti
     return const(0)
 
 
+def slope_or_none(expr: Expr, by: Expr) -> Expr | None:
+    """The derivative of an expression; None where it jumps, or where its slope has no bound."""
+    try:
+        return derivative(expr, by)
+    except NotDifferentiable:
+        return None
+
+
 def own_derivative(expr: Expr, by: Expr) -> Expr:
     """The derivative of an expression in which no function has a surrogate for its own."""
     for part in walk(expr):

@@ -8,10 +8,9 @@ from typing import Literal
 import numpy as np
 
 from tpcalc.activations.entries import lookup
-from tpcalc.errors import NotDifferentiable
 from tpcalc.functions import Expr, Var, const
 from tpcalc.functions.expr import substitute
-from tpcalc.functions.fn import derivative
+from tpcalc.functions.fn import slope_or_none
 from tpcalc.functions.form import degree
 from tpcalc.integrals.bounded import EPS, Bounded
 from tpcalc.meanfield.activations.length import sides, tails
@@ -65,9 +64,8 @@ def drift(layer: LayerMap) -> Drift | None:
 
 def _slopes(tau: Expr, far: bool) -> tuple[Bounded, Bounded] | None:
     """The slopes of straight tails, or on both sides of 0 for a function that is 0 there."""
-    try:
-        slope = derivative(tau, Var(0))
-    except NotDifferentiable:
+    slope = slope_or_none(tau, Var(0))
+    if slope is None:
         return None
     if not far:
         left, right = sides(slope)

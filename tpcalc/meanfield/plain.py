@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from tpcalc import checks
-from tpcalc.errors import NotDifferentiable
 from tpcalc.functions import Expr, Var
-from tpcalc.functions.fn import derivative
+from tpcalc.functions.fn import slope_or_none
 from tpcalc.integrals.bounded import Bounded
 from tpcalc.integrals.given import of_activation
 from tpcalc.meanfield.graph import Layer, LayerGraph
@@ -111,8 +110,5 @@ def growth(tau: Expr, found: CovarianceMap) -> str:
 
 def _twice(tau: Expr) -> bool:
     """Whether the slope of the covariance kernel has a slope at 1: tau' does not jump."""
-    try:
-        derivative(derivative(tau, Var(0)), Var(0))
-    except NotDifferentiable:
-        return False
-    return True
+    slope = slope_or_none(tau, Var(0))
+    return slope is not None and slope_or_none(slope, Var(0)) is not None

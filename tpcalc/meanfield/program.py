@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from tpcalc.errors import StudyError
-from tpcalc.exponents import Ex, as_ex
+from tpcalc.exponents import Ex
 from tpcalc.functions import Fn, Par
 from tpcalc.functions.fn import INNER, SQUARE
+from tpcalc.meanfield.layers.stretches import POWERS
 from tpcalc.meanfield.operations import Input as Inputs
 from tpcalc.meanfield.reading import start_of
 from tpcalc.names import cell_name, layered
@@ -25,12 +26,11 @@ from tpcalc.program.nodes import Family, Input, Moment, Nonlin, Ref, members
 from tpcalc.program.program import Builder, Program
 
 DIFFERENCE = Fn(Par(0) - Par(1), 0, 2)
-POWERS = {"hidden": as_ex(Fraction(1, 2)), "readout": as_ex(Fraction(1, 2))}
 
 
 def power_of(mark: Mark) -> Ex:
     """The power of 1 / n in front of weights with which each map keeps sizes."""
-    return POWERS.get(mark.role, as_ex(0))
+    return POWERS.get(mark.role, Ex())
 
 
 def program_of(network: object, inputs: Inputs | None = None) -> Program:

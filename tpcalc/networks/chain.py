@@ -8,11 +8,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from tpcalc.errors import NotDifferentiable
 from tpcalc.exponents import as_ex
 from tpcalc.functions import Const, Expr, Par, Var, const
 from tpcalc.functions.expr import mul, substitute
-from tpcalc.functions.fn import derivative
+from tpcalc.functions.fn import slope_or_none
 from tpcalc.functions.numbers import Number
 from tpcalc.names import what_of
 from tpcalc.networks.network import Architecture
@@ -231,10 +230,7 @@ def _nonlin(node: Nonlin, ref: Ref, state: _Reading) -> list[Term]:
         raise _NoChain
     count = len(node.scalars)  # an output is a number
     sums = [state.total((1,), (ref,)) for ref in node.scalars]
-    try:
-        slopes = [derivative(node.fn.expr, Par(k)) for k in range(count)]
-    except NotDifferentiable:
-        raise _NoChain from None
+    slopes = (slope_or_none(node.fn.expr, Par(k)) for k in range(count))
     numbers = [slope.value for slope in slopes if isinstance(slope, Const)]
     constant = substitute(node.fn.expr, {Par(k): const(0) for k in range(count)})
     if len(numbers) != count or constant != const(0):

@@ -14,11 +14,11 @@ from tpcalc.dsl.handles import Scalar, Value
 from tpcalc.dsl.operands import misuse, noun, recording
 from tpcalc.dsl.recorder import Recorder
 from tpcalc.dsl.vectors import Vector
-from tpcalc.errors import NotDifferentiable, StudyError, TraceError, UsageError
+from tpcalc.errors import StudyError, TraceError, UsageError
 from tpcalc.exponents import Ex
 from tpcalc.functions import Call, Fn, Var
 from tpcalc.functions.expr import walk
-from tpcalc.functions.fn import derivative
+from tpcalc.functions.fn import slope_or_none
 from tpcalc.names import cell_name, layered, what_of
 from tpcalc.networks.maps import OUT
 from tpcalc.networks.readers import Readers
@@ -370,12 +370,9 @@ def _read(t: NetworkTracer, written: Mapping[Ref, str]) -> Iterator[tuple[Ref, s
 
 def is_sum(fn: Fn) -> bool:
     """Whether a function is a sum of its vectors, with numbers and scalars in front."""
-    try:
-        slopes = [derivative(fn.expr, Var(index)) for index in range(fn.vectors)]
-    except NotDifferentiable:
-        return False
     vectors = {Var(index) for index in range(fn.vectors)}
-    return not any(vectors.intersection(walk(slope)) for slope in slopes)
+    slopes = (slope_or_none(fn.expr, vector) for vector in vectors)
+    return not any(slope is None or vectors.intersection(walk(slope)) for slope in slopes)
 
 
 def _placed(program: Program) -> Program:

@@ -8,11 +8,10 @@ from fractions import Fraction
 from heapq import heappop, heappush
 from math import prod
 
-from tpcalc.errors import NotDifferentiable
 from tpcalc.exponents import Ex
 from tpcalc.functions import Expr, Fn, Par, Var, const
 from tpcalc.functions.expr import Add, add, mul, walk
-from tpcalc.functions.fn import derivative
+from tpcalc.functions.fn import slope_or_none
 from tpcalc.passes.sums import total
 from tpcalc.program.base import Table, data_of, references, scale_of
 from tpcalc.program.nodes import (
@@ -129,11 +128,8 @@ def _read(expr: Expr, slot: Expr) -> Iterator[tuple[Expr, str]]:
     """With which slopes an argument is read in an expression, or goes on as a term of it."""
     if slot not in walk(expr):
         return
-    try:
-        slope = derivative(expr, slot)
-    except NotDifferentiable:
-        slope = expr
-    if slope != const(0) and slot not in walk(slope):
+    slope = slope_or_none(expr, slot)
+    if slope not in (None, const(0)) and slot not in walk(slope):
         yield slope, ON
         return
     for part in expr.parts:

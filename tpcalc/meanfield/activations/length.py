@@ -11,9 +11,8 @@ import numpy as np
 
 from tpcalc import checks
 from tpcalc.arrays import Array
-from tpcalc.errors import NotDifferentiable
 from tpcalc.functions import Expr, Fn, Var, const
-from tpcalc.functions.fn import derivative
+from tpcalc.functions.fn import slope_or_none
 from tpcalc.functions.tape import values
 from tpcalc.integrals.average import averages, better
 from tpcalc.integrals.bounded import EPS, Bounded
@@ -76,14 +75,11 @@ class LengthKernel(OfActivation, Shown):
         """
         q = checks.reals(lengths, "lengths").astype(np.float64) ** 2
         below = self.squares(lengths)
-        try:
-            slope = derivative(self.tau, Var(0))
-        except NotDifferentiable:
-            above = self._by_weight(q, below)
-        else:
+        slope = slope_or_none(self.tau, Var(0))
+        if slope is not None:
             above = averages((Var(0), self.tau, slope), [[q] * 3 for _ in range(3)])
-            if not above.known.all():
-                above = self._by_weight(q, below)
+        if slope is None or not above.known.all():
+            above = self._by_weight(q, below)
         return above / below
 
     def nlc(self, lengths: Sequence[float] | Array) -> Bounded:
@@ -147,10 +143,8 @@ class LengthKernel(OfActivation, Shown):
         low, high = sides(self.tau)
         if low != high or not np.isfinite(low):
             return None
-        try:
-            left, right = sides(derivative(self.tau, Var(0)))
-        except NotDifferentiable:
-            return None
+        slope = slope_or_none(self.tau, Var(0))
+        left, right = (inf, inf) if slope is None else sides(slope)
         if not (np.isfinite(left) and np.isfinite(right)):
             return None
         if low == 0:

@@ -11,6 +11,7 @@ from tpcalc.errors import StudyError
 from tpcalc.exponents import Ex
 from tpcalc.functions import Call, Expr, Par, Var, const
 from tpcalc.functions.expr import Mul, add, mul, substitute, walk
+from tpcalc.functions.fn import slope_or_none
 from tpcalc.meanfield.layers.norms import normed
 from tpcalc.meanfield.layers.parts import (
     NOTHING,
@@ -21,7 +22,6 @@ from tpcalc.meanfield.layers.parts import (
     holds,
     linear,
     multiple,
-    slope,
     without_averages,
 )
 from tpcalc.meanfield.operations import (
@@ -111,7 +111,7 @@ class Fusing:
     def _of_several(self, ref: Ref, expr: Expr, parts: Sequence[Part]) -> Part:
         """A function of several layers, which is a sum of them or refused."""
         used = [index for index, part in enumerate(parts) if part.head is not None]
-        slopes = [slope(expr, Var(index)) for index in used]
+        slopes = [slope_or_none(expr, Var(index)) for index in used]
         if any(own is None or holds(own, Var) for own in slopes):
             gate = self._product(ref, expr, parts)
             if gate is not None:

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tpcalc.errors import NotDifferentiable, StudyError
+from tpcalc.errors import StudyError
 from tpcalc.exponents import Ex
 from tpcalc.functions import Call, Const, Expr, Par, Var, const
 from tpcalc.functions.expr import Add, add, substitute, walk
-from tpcalc.functions.fn import derivative
+from tpcalc.functions.fn import slope_or_none
 from tpcalc.meanfield.operations import Number, Operation
 
 ZERO, NOTHING = Ex(), const(0)
@@ -72,7 +72,7 @@ def linear(expr: Expr) -> tuple[Number, Number] | None:
     """
     if expr == Var(0):
         return Fraction(1), Fraction(0)
-    steep = slope(expr, Var(0))
+    steep = slope_or_none(expr, Var(0))
     if not isinstance(steep, Const) or any(isinstance(part, Call) for part in walk(expr)):
         return None
     start = substitute(expr, {Var(0): const(0)})
@@ -90,14 +90,6 @@ def multiple(own: Mapping[int, Expr], atoms: Sequence[tuple[int, Expr]]) -> Numb
     first = float(ratios[0])
     alike = all(abs(float(one) - first) <= ROUNDING * abs(first) for one in ratios)
     return ratios[0] if alike and first else None
-
-
-def slope(expr: Expr, by: Var) -> Expr | None:
-    """The derivative; None where there is none."""
-    try:
-        return derivative(expr, by)
-    except NotDifferentiable:
-        return None
 
 
 def holds(expr: Expr, kind: type[Expr]) -> bool:
