@@ -12,7 +12,7 @@ from tpcalc.errors import StudyError
 from tpcalc.finite.networks.uses import Kind, Tap
 from tpcalc.meanfield.graph import Layer, LayerGraph
 from tpcalc.meanfield.layers.batch import alone
-from tpcalc.meanfield.layers.stretches import NUMBERS, POWERS
+from tpcalc.meanfield.layers.stretches import NUMBERS
 from tpcalc.meanfield.operations import (
     Activation,
     Addition,
@@ -106,7 +106,7 @@ def network_of(
             continue
         layout = layout_of(uses[0])
         columns = [weights.shape[place] for place in layout.parameter[sum(layout.groups[:2]) :]]
-        weights /= sqrt(width if mark.role in POWERS else prod(columns))
+        weights /= sqrt(width if mark.keeping.constant else prod(columns))
     return drawn
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from operator import attrgetter
 
 from tpcalc.errors import StudyError
-from tpcalc.exponents import Ex
 from tpcalc.functions import Fn, Par
 from tpcalc.functions.fn import INNER, SQUARE
-from tpcalc.meanfield.layers.stretches import POWERS
 from tpcalc.meanfield.operations import Input as Inputs
 from tpcalc.meanfield.reading import start_of
 from tpcalc.names import cell_name, layered
@@ -21,16 +20,10 @@ from tpcalc.passes.split import split
 from tpcalc.passes.tangent import Entered, entered_groups
 from tpcalc.passes.template import WRITTEN, Template
 from tpcalc.program.base import input_of, renumbered
-from tpcalc.program.family import Mark
 from tpcalc.program.nodes import Family, Input, Moment, Nonlin, Ref, members
 from tpcalc.program.program import Builder, Program
 
 DIFFERENCE = Fn(Par(0) - Par(1), 0, 2)
-
-
-def power_of(mark: Mark) -> Ex:
-    """The power of 1 / n in front of weights with which each map keeps sizes."""
-    return POWERS.get(mark.role, Ex())
 
 
 def program_of(network: object, inputs: Inputs | None = None) -> Program:
@@ -94,7 +87,9 @@ def program_of(network: object, inputs: Inputs | None = None) -> Program:
 
 def entered(net: Architecture) -> tuple[Template, Entered]:
     """A network at its start, with Gaussian vectors for the products of its input with weights."""
-    template = Template(split(parameterized(traced(net, 1, 1), power_of)), slots(net, 1))
+    template = Template(
+        split(parameterized(traced(net, 1, 1), attrgetter("keeping"))), slots(net, 1)
+    )
     return template, entered_groups(template)
 
 

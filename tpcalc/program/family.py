@@ -58,6 +58,11 @@ class Mark:
         return self.role != NOISE
 
     @property
+    def keeping(self) -> Ex:
+        """The power of 1 / n in front of it with which its map keeps sizes."""
+        return Ex.number(Fraction(1, 2)) if self.role in ("hidden", "readout") else Ex()
+
+    @property
     def bias(self) -> bool:
         """Whether it has the exponents of biases."""
         return self.role == "bias"

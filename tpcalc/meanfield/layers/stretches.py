@@ -38,7 +38,6 @@ from tpcalc.program.types import Ref
 from tpcalc.registry.values import squared
 
 HALF = as_ex(Fraction(1, 2))
-POWERS = {"hidden": HALF, "readout": HALF}  # of 1 / n in front of weights: each map keeps sizes
 NUMBERS = 2  # enough to see whether every number of an input is read alike
 ALIKE = (FEATURES, OUT)  # axes whose cells are one layer: numbers of an input, outputs of a readout
 Value = Part | Expr | None
@@ -183,8 +182,7 @@ def _power(family: Family) -> Ex:
     """Of 1 / n in front of weights."""
     if family.mark is None:
         return ZERO
-    usual = POWERS.get(family.mark.role, ZERO)
-    return usual if family.mark.init is None else -family.mark.init
+    return family.mark.keeping if family.mark.init is None else -family.mark.init
 
 
 def _nonlin(node: Nonlin, ref: Ref, values: list[Value], state: _Stretches) -> Value:

@@ -14,7 +14,7 @@ from tpcalc import checks
 from tpcalc.arrays import Array
 from tpcalc.engine.chains import Chain, Gram, chain_kernels
 from tpcalc.errors import EvaluationError, UsageError
-from tpcalc.exponents import Ex, as_ex
+from tpcalc.exponents import Ex
 from tpcalc.functions import Call, Expr, Var
 from tpcalc.functions.form import slopes_of
 from tpcalc.functions.numbers import Number
@@ -173,9 +173,6 @@ def _layers(layers: Any, last: int) -> frozenset[int]:
     return frozenset(checks.whole(one, "a layer", least=1, most=last, hint=hint) for one in given)
 
 
-ZERO, HALF = as_ex(0), as_ex(Fraction(1, 2))
-POWERS = {"input": ZERO, "hidden": HALF, "readout": HALF, "bias": ZERO}
-
 SIMPLE = (
     "gradient independence holds: the readout is centred, independent of everything else and used "
     "once (Tensor Programs II, the simple check)"
@@ -276,8 +273,8 @@ def _is_ntk(task: Network, marks: Sequence[Mark]) -> bool:
     table = task.exponents.exponents(task.architecture.hidden, 0)
     return not any(table.mean) and all(
         mark.rate == mark.start == 1
-        and task.exponents.power(mark, table) == POWERS[mark.role]
-        and task.exponents.rate(mark, table) == ZERO
+        and task.exponents.power(mark, table) == mark.keeping
+        and task.exponents.rate(mark, table) == Ex()
         for mark in marks
     )
 
