@@ -15,7 +15,6 @@ from typing import TypeVar
 from tpcalc.exponents import Ex, as_ex
 from tpcalc.functions import Expr, Fn, Par, Var, const
 from tpcalc.functions.expr import Add, add, substitute
-from tpcalc.functions.form import scaled as parted
 from tpcalc.functions.numbers import Number
 from tpcalc.passes import separate
 from tpcalc.passes.sums import Term, fresh, padded, pulled, ratio, renamed, scaled
