@@ -115,8 +115,10 @@ class _Grower:
             return self.rename((*vectors, *scalars))
         if kind is Stack:
             return self.stack(vectors if draw(st.booleans()) and vectors else scalars)
-        if not vectors:
-            return None
+        return self.of_vectors(kind, vectors, scalars) if vectors else None
+
+    def of_vectors(self, kind: Any, vectors: tuple[Ref, ...], scalars: tuple[Ref, ...]) -> Any:
+        draw = self.draw
         if kind is MatMul:
             matrices = self.some(Kind.MATRIX, 1, 1)
             return MatMul(matrices[0], vectors[0], draw(st.booleans()))

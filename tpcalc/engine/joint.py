@@ -7,8 +7,12 @@ Gaussians, with the first dimensions of a quasi-random sequence, which are the b
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
 from tpcalc.engine.instructions import Multiply, Noise, Outer, Script, vector_inputs, vector_outputs
 
@@ -36,19 +40,11 @@ def joint(script: Script) -> Joint:
         >>> found.vectors, found.images
         ((0, 1), {('W', False): 1, ('W', True): 0})
     """
-    leaders = list(range(len(script.vector_space)))
-
-    def leader(register: int) -> int:
-        while leaders[register] != register:
-            leaders[register] = register = leaders[leaders[register]]
-        return register
+    pairs: list[tuple[int, int]] = []
 
     def meet(registers: Iterable[int]) -> None:
         first: dict[str, int] = {}
-        for register in registers:
-            own = leader(register)
-            known = leader(first.setdefault(script.vector_space[register], own))
-            leaders[max(own, known)] = min(own, known)
+        pairs.extend((first.setdefault(script.vector_space[one], one), one) for one in registers)
 
     meet(script.vectors)
     sides: dict[tuple[str, bool], list[int]] = {}
@@ -66,14 +62,24 @@ def joint(script: Script) -> Joint:
             meet((*vector_inputs(step), *vector_outputs(step)))
     for registers in (*sides.values(), *kept.values()):
         meet(registers)
+    leaders = _leaders(len(script.vector_space), pairs)
     order = {space.name: index for index, space in enumerate(script.spaces)}
     roots = sorted(
-        {leader(v) for step in script.instructions for v in vector_outputs(step)},
+        {leaders[v] for step in script.instructions for v in vector_outputs(step)},
         key=lambda root: (order[script.vector_space[root]], root),
     )
     place = {root: index for index, root in enumerate(roots)}
     return Joint(
         tuple(script.vector_space[root] for root in roots),
-        tuple(place.get(leader(register), -1) for register in range(len(leaders))),
-        {side: place[leader(registers[0])] for side, registers in sides.items()},
+        tuple(place.get(leader, -1) for leader in leaders),
+        {side: place[leaders[registers[0]]] for side, registers in sides.items()},
     )
+
+
+def _leaders(size: int, pairs: Sequence[tuple[int, int]]) -> list[int]:
+    """For each register the first one of its group."""
+    ones, others = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    graph = csr_array((np.ones(len(ones), dtype=bool), (ones, others)), shape=(size, size))
+    labels = connected_components(graph, directed=False)[1]
+    first: list[int] = np.unique(labels, return_index=True)[1][labels].tolist()
+    return first

@@ -84,9 +84,8 @@ def grow(
             growth[r] = max(growth[r], size)
             least[r] = min(least[r], root)
             length = root * norm
-            for i in range(count):
-                triangle[r, count, i] = column[i]
-                made[r, count, i] = mine[i] / norm
+            triangle[r, count, :count] = column[:count]
+            made[r, count, :count] = mine[:count] / norm
             triangle[r, count, count], made[r, count, count] = column[count], root
             columns[r, new[r]], scale[r, new[r]] = j, 1.0 / norm
             mine[count] = length

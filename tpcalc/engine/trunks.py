@@ -192,8 +192,7 @@ def backward_edges(
             for j in range(high):
                 slopes[j] = _slope(row, s.jumps[edge], features, features[j])
             if linear:
-                for j in range(low):
-                    weights[j] = slopes[j] - rates[j] * gradients[j]
+                weights[:low] = slopes[:low] - rates[:low] * gradients[:low]
             else:
                 weights = _bracket(s, edge, i, low, slopes, rates)
             s.backward[edge - 1, i] = row

@@ -327,6 +327,11 @@ def _primitive(base: Add) -> tuple[Fraction, Add]:
     return content, Add(tuple(terms))
 
 
+def _base(factor: Expr) -> tuple[Expr, Fraction]:
+    """A factor as a base and an exponent."""
+    return (factor.base, factor.exponent) if isinstance(factor, Pow) else (factor, _UNIT)
+
+
 def mul(factors: Iterable[Expr]) -> Expr:
     """A normalised product (sums are not expanded, but a number is multiplied into a lone sum).
 
@@ -348,9 +353,7 @@ def mul(factors: Iterable[Expr]) -> Expr:
                 constant = value if constant is _UNIT else constant * value
                 exact = exact and isinstance(factor.value, Fraction)
                 continue
-            base, exponent = (
-                (factor.base, factor.exponent) if isinstance(factor, Pow) else (factor, _UNIT)
-            )
+            base, exponent = _base(factor)
             if isinstance(base, Add) and exponent.denominator == 1:
                 content, base = _primitive(base)
                 constant *= Fraction(whole_power(content, int(exponent)))
@@ -361,12 +364,16 @@ def mul(factors: Iterable[Expr]) -> Expr:
             if exponent.denominator == 1 and _opens(base):
                 del collected[base]
                 stack.append(power(base, exponent))
-    number = Const(rounded(constant, exact))
+    return _product(Const(rounded(constant, exact)), collected)
+
+
+def _product(number: Const, powers: Mapping[Expr, Fraction]) -> Expr:
+    """A number times powers of bases that differ."""
     if not number.value:
         return ZERO
     out = [
         base if exponent == 1 else Pow(base, exponent)
-        for base, exponent in collected.items()
+        for base, exponent in powers.items()
         if exponent
     ]
     if not out:

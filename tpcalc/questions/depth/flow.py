@@ -7,10 +7,12 @@ to where G changes its sign, or multiply it by the same factor each, and p goes 
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from math import exp, log
+from typing import Any
 
 from tpcalc.errors import LimitError, TpcalcError
 from tpcalc.evaluate.numbers import numbers
@@ -50,8 +52,7 @@ def closed(body: Program) -> Closed:
     matrices, entrywise = "", list[str]()
     for ref, node in enumerate(body.nodes):
         if body.types[ref].kind is not Kind.VECTOR:
-            average = moment_of(node)
-            if average is not None and held & {*average.vectors} and not _is_square(average):
+            if _reads_entries(node, held):
                 entrywise.append(f"an average at {body.place(ref)} is no square")
             continue
         product, drawn, function = matmul_of(node), input_of(node), applied_of(node)
@@ -69,19 +70,20 @@ def closed(body: Program) -> Closed:
             linear = function is None or is_sum(function.fn)
             if linear and parts <= gaussian:
                 gaussian.add(ref)
-            if held & parts:
-                held.add(ref)
-                if not linear:
-                    place = body.place(ref)
-                    words = f"a block applies a function to the entries of the stream at {place}"
-                    entrywise.append(words)
+            held.update({ref} if held & parts else ())
+            if held & parts and not linear:
+                words = "a block applies a function to the entries of the stream at"
+                entrywise.append(f"{words} {body.place(ref)}")
     is_gaussian = body.ref("next") in gaussian
     return Closed(matrices or ("" if is_gaussian else "".join(entrywise[:1])), is_gaussian)
 
 
-def _is_square(node: Moment) -> bool:
-    """Whether an average is one of products of two vectors, or of one."""
-    return all(is_sum(node.fn.by(index)) for index in range(node.fn.vectors))
+def _reads_entries(node: Any, held: Set[Ref]) -> bool:
+    """Whether a node averages vectors otherwise than in products of two, or of one."""
+    average = moment_of(node)
+    if average is None or not held & {*average.vectors}:
+        return False
+    return not all(is_sum(average.fn.by(index)) for index in range(average.fn.vectors))
 
 
 CHANGE = Fn(Var(0) ** 2 + 2 * Var(0) * Var(1), 2)  # of a square, by what is added and before

@@ -136,16 +136,8 @@ def kernel(
         digest = task.digest
     else:
         program = _program(model)
-        given = {"X": X, "X2": X2, "layers": layers, "scale": scale}
-        if parameterization != "ntk":
-            given["parameterization"] = parameterization
-        for name, value in given.items():
-            if value is not None:
-                raise UsageError(
-                    f"{name} is for architectures; a program has its inputs written in it, and its "
-                    "layers and powers of n.",
-                    hint="Give tp.kernel(program), or tp.kernel(tp.MLP(...), X).",
-                )
+        own = None if parameterization == "ntk" else parameterization
+        _for_networks(X=X, X2=X2, layers=layers, scale=scale, parameterization=own)
         found = program_kernel(program, wanted, trained, method, seed, progress)
         words, digest = "a program", program.digest
     settings = {"method": method, **found.settings}
@@ -164,6 +156,16 @@ def kernel(
         record,
         classes,
     )
+
+
+def _for_networks(**given: Any) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise UsageError(
+                f"{name} is for architectures; a program has its inputs written in it, and its "
+                "layers and powers of n.",
+                hint="Give tp.kernel(program), or tp.kernel(tp.MLP(...), X).",
+            )
 
 
 def _program(model: Any) -> Program:
