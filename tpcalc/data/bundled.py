@@ -42,19 +42,16 @@ def digits(
         seed: Seed of the shuffle.
         standardise: Scale as above; otherwise pixels stay whole numbers from 0 to 16.
         encoding: Targets: ``"sign"`` is one output, -1 for the first of two classes and +1 for
-            the second; ``"onehot"`` is one output for each class. None takes ``"sign"`` for two
-            classes.
+            the second (of two the default); ``"onehot"`` is one output for each class.
 
     Returns:
         The samples; d is 64.
 
     Raises:
         UsageError: A seed or a number of samples that is no whole number, classes that are no list.
-        StudyError: Classes that are not digits, fewer than two, one named twice, more samples
-            than there are, or an unknown encoding.
+        StudyError: Classes that are no digits or named twice, too many samples, another encoding.
 
-    Source:
-        Alpaydin, Kaynak, Optical recognition of handwritten digits, test set, UCI repository.
+    Source: Alpaydin, Kaynak, Optical recognition of handwritten digits, test set, UCI repository.
 
     Example:
         >>> data = digits((3, 8), samples=4)

@@ -101,11 +101,7 @@ def numbers(
     while names:
         part = restricted(graph, set(names))
         try:
-            compiled = compile_graph(part)
-            doubts = frozenset[int]()
-            if compiled.random:
-                doubts = doubtful(compiled, budget, seed, ENOUGH[part.has_blocks])
-                compiled = replace(compiled, random=compiled.random - doubts)
+            compiled, doubts = _compiled(part, budget, seed)
             usual = BLOCKS if part.has_blocks else (FIXED, RANDOM)
             count = replicates or usual[bool(compiled.random)]
             out.budget = replace(budget, replicates=count)
@@ -135,6 +131,15 @@ def numbers(
         if name not in out.failed:
             out.found[name] = tuple(one for one in own if one is not None)
     return out
+
+
+def _compiled(part: LimitGraph, budget: Budget, seed: int) -> tuple[Compiled, frozenset[int]]:
+    """A graph as a script, and what it takes for random that draws do not show to be."""
+    compiled = compile_graph(part)
+    doubts = frozenset[int]()
+    if compiled.random:
+        doubts = doubtful(compiled, budget, seed, ENOUGH[part.has_blocks])
+    return replace(compiled, random=compiled.random - doubts), doubts
 
 
 def _key(left: LRef, right: LRef) -> str:

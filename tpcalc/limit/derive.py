@@ -146,15 +146,13 @@ def cover(
         if not open_:
             break
     graph = _drawn_apart(program, joined(graphs))
-    if graph.apart:
-        notes.append(TOGETHER)
+    notes += [TOGETHER] if graph.apart else []
     kept = dict(graph.targets)
     order = tuple((name, kept[name]) for name, _ in program.outputs if name in kept)
     rows = [found[name] for name, _ in program.outputs if name not in kept]
     uncovered = tuple(row for row in rows if isinstance(row, NotCovered))
-    return Cover(
-        replace(graph, targets=order), uncovered, tuple(dict.fromkeys(notes)), tuple(meanless)
-    )
+    told = tuple(dict.fromkeys(notes))
+    return Cover(replace(graph, targets=order), uncovered, told, tuple(meanless))
 
 
 def _has_no_law(answer: Target | NotCovered | None) -> bool:

@@ -107,9 +107,8 @@ def family(
         for one, names in groups.items()
     ]
     modules = {n: one.module for n, one in builds.items()}
-    return Family(
-        name, tuple(builds), modules, tuple(parameters), tuple(notes), called, again.module
-    )
+    told = tuple(parameters), tuple(notes)
+    return Family(name, tuple(builds), modules, *told, called, again.module)
 
 
 def _tried(function: Callable[..., Any], *arguments: Any) -> Any:

@@ -62,14 +62,11 @@ def probe_program(
 
     Args:
         tau: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
-        family: ``"gaussian"``, ``"orthogonal"``, ``"gaussian-gaussian"`` or ``"padded"``, as of
-            ``tp.layers.LowRank``.
-        rank: Rank over width, gamma; 1 for one full Gaussian or Haar matrix
-            (``"gaussian-gaussian"``: two square ones).
+        family: ``"gaussian"``, ``"orthogonal"``, ``"gaussian-gaussian"`` or ``"padded"``.
+        rank: Rank over width, gamma; 1: one full matrix (``"gaussian-gaussian"``: two).
         depth: Number of layers.
         q: The second moment of the preactivations.
-        variance: sigma^2 of the weights; None: the edge of chaos, where
-            gamma sigma^2 E tau'^2 = 1.
+        variance: sigma^2 of weights; None: the edge of chaos, gamma sigma^2 E tau'^2 = 1.
         moments: How many, at least 1.
 
     Returns:

@@ -44,19 +44,7 @@ def generic_block(
         )
     block = block_of(network_program(network, own, network.tokens, 1))
     for name, law in block.correlated.items():
-        drawn = along_of(law)
-        for symbol in sorted({s for one in drawn.arguments for s in one.symbols} - set(at)):
-            raise ScaleError(
-                f"{name} is {law} along the depth, and {symbol!r} has no value here.",
-                hint=f"Write a number, or keep the symbol at a point, at={{{symbol!r}: '3/4'}}.",
-            )
-        if drawn.row.path is not None:
-            raise UsageError(
-                f"{name} is {law} along the depth: training of matrices that are not random is not "
-                "followed.",
-                hint="tp.check tells the start at a power of L, tp.limit(..., depths=) numbers.",
-            )
-        replace(drawn, arguments=tuple(one.put(at) for one in drawn.arguments)).check(depth)
+        _check_law(name, law, depth, at)
     given = _given(training, tuple(mark.label for mark in block.template.parameters.values()))
     # Of a map with a bias the mark is that of its weights.
     parts = sorted(block.template.parameters.values(), key=lambda mark: mark.bias, reverse=True)
@@ -91,6 +79,23 @@ def generic_block(
         for label, *powers in rates
     )
     return Generic(block, training, still.power, speed), shown
+
+
+def _check_law(name: str, law: str, depth: int | None, at: Mapping[str, Fraction]) -> None:
+    """Refuse matrices along the depth that training does not follow."""
+    drawn = along_of(law)
+    for symbol in sorted({s for one in drawn.arguments for s in one.symbols} - set(at)):
+        raise ScaleError(
+            f"{name} is {law} along the depth, and {symbol!r} has no value here.",
+            hint=f"Write a number, or keep the symbol at a point, at={{{symbol!r}: '3/4'}}.",
+        )
+    if drawn.row.path is not None:
+        raise UsageError(
+            f"{name} is {law} along the depth: training of matrices that are not random is not "
+            "followed.",
+            hint="tp.check tells the start at a power of L, tp.limit(..., depths=) numbers.",
+        )
+    replace(drawn, arguments=tuple(one.put(at) for one in drawn.arguments)).check(depth)
 
 
 def _given(training: Training, labels: tuple[str, ...]) -> dict[str, Ex]:
