@@ -24,7 +24,7 @@ def public(value: Any) -> Any:
     """A function or class of a face: types are looked at where a call fails, and not before."""
     if not str(getattr(value, "__module__", "")).startswith("tpcalc."):
         return value
-    if inspect.isfunction(value):
+    if inspect.isfunction(value) and not hasattr(value, "told"):
         home = vars(sys.modules[value.__module__])
         value = _told(value)
         home[value.__name__] = value  # where it is found again, in another process

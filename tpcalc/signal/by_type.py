@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from numbers import Real
 from typing import Any, overload
 
@@ -75,7 +76,7 @@ def nlc(source: Any, *inputs: Any, **options: Any) -> Any:
         options,
         network=mean_field.nlc,
         formulas=gaussian.gaussian_nlc,
-        interval=lambda function, ends, **given: interval.interval_nlc(function, *ends, **given),
+        interval=_on_interval,
         samples=measured.sampled_nlc,
         tensors=tensors.measured_nlc,
     )
@@ -205,7 +206,14 @@ def _way(source: Any, inputs: Any, options: Any, **ways: Callable[..., Any]) -> 
         way = "samples"
     else:
         way = "network"
-    return public(ways.get(way, ways["samples"]))(source, *inputs, **options)
+    return _public(ways.get(way, ways["samples"]))(source, *inputs, **options)
+
+
+_public = cache(public)
+
+
+def _on_interval(function: Any, ends: tuple[float, float], **given: Any) -> IntervalNonlinearity:
+    return interval.interval_nlc(function, *ends, **given)
 
 
 def _of_torch(value: Any) -> bool:
