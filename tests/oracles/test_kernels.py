@@ -149,10 +149,10 @@ def every_layer(net: tp.MLP | tp.ResNet) -> Kernel:
 
 @pytest.mark.parametrize("name", list(ROWS))
 def test_peers_5_1(name: str) -> None:
-    """Each entry to 1e-9 by closed forms, and its own bound says so."""
+    """Each entry to 1e-11 by closed forms, and its own bound says so."""
     row = ROWS[name]
     found = tp.kernel(row.net, X)
-    assert entries(found) == pytest.approx(row.entries, rel=1e-9)
+    assert entries(found) == pytest.approx(row.entries, rel=1e-11)
     assert found.method is Method.EXACT
     assert 0 < found.error < 1e-10
     assert found.independent is True
@@ -165,7 +165,7 @@ def test_peers_5_1_from_the_program(name: str) -> None:
     """What has a compiled chain comes out of its program as well, within both bounds."""
     row = ROWS[name]
     found, chain = every_layer(row.net), tp.kernel(row.net, X)
-    assert entries(found) == pytest.approx(row.entries, rel=1e-9)
+    assert entries(found) == pytest.approx(row.entries, rel=1e-11)
     assert found.method is Method.EXACT
     assert found.error < 1e-10
     for own, other, scale in zip(entries(found), entries(chain), scales(row), strict=True):
@@ -177,7 +177,7 @@ def test_peers_5_1_by_quadrature(name: str) -> None:
     """The same integrals without a closed form, within both bounds."""
     row = ROWS[name]
     found, exact = tp.kernel(row.net, X, method="quadrature"), tp.kernel(row.net, X)
-    assert entries(found) == pytest.approx(row.entries, rel=1e-9)
+    assert entries(found) == pytest.approx(row.entries, rel=1e-11)
     assert found.method is Method.QUADRATURE
     assert found.error < 1e-10
     for own, other, scale in zip(entries(found), entries(exact), scales(row), strict=True):
@@ -234,11 +234,11 @@ def test_peers_5_1_sign() -> None:
     found = tp.kernel(net, X, kinds="nngp")
     assert found.ntk is None
     assert found.nngp is not None
-    assert found.nngp[0] == pytest.approx([1, 0.148363382909], rel=1e-9)
+    assert found.nngp[0] == pytest.approx([1, 0.148363382909], rel=1e-11)
     with pytest.raises(NotDifferentiable, match="sign"):
         tp.kernel(net, X)
     readout = tp.kernel(net, X, layers=[net.depth + 1])
-    assert entries(readout) == pytest.approx([1, 0.148363382909] * 2, rel=1e-9)
+    assert entries(readout) == pytest.approx([1, 0.148363382909] * 2, rel=1e-11)
 
 
 @pytest.mark.parametrize("power", [1, 2])
