@@ -11,7 +11,7 @@ import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
 THEORY = DOCS / "theory"
-PAGES = ("integrable", "low_rank", "nlc", "depth", "resnets")
+PAGES = ("integrable", "low_rank", "nlc", "practice", "depth", "resnets")
 CLAIM = re.compile(r"^\|.* \| `(?P<line>.*)` \| (?P<given>.*) \|$", re.MULTILINE)
 CELL = re.compile(r"^\|(?P<cells>.*)\|\s*$", re.MULTILINE)
 

@@ -102,6 +102,7 @@ SIGNAL = (
     tp.signal.activations,
     tp.signal.functions,
     tp.signal.maps,
+    tp.signal.practice,
     tp.signal.spectra,
 )
 

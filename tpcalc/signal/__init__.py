@@ -7,6 +7,7 @@ What is asked of a network stands here: ``layers``, ``propagate``, ``stability``
 ``maps``: what one layer does: curves, edges of chaos.
 ``spectra``: squared singular values of weights and Jacobians.
 ``functions``: nonlinearity of any function, beyond its coefficient, which is ``nlc`` of them all.
+``practice``: what all this says of designs: blocks, rescalings, training, published tables.
 """
 
 from importlib import import_module as _import_module
@@ -54,6 +55,7 @@ from tpcalc.nonlinearity.laws import Sphere as Sphere
 from tpcalc.signal import activations as activations
 from tpcalc.signal import functions as functions
 from tpcalc.signal import maps as maps
+from tpcalc.signal import practice as practice
 from tpcalc.signal import spectra as spectra
 from tpcalc.signal.by_type import linear_range as linear_range
 from tpcalc.signal.by_type import nlc as nlc
