@@ -1,0 +1,274 @@
+"""Networks with other layers: what a design becomes where one thing of it is done otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tpcalc import checks
+from tpcalc.errors import StudyError, UsageError
+from tpcalc.functions import Expr
+from tpcalc.integrals.given import Act
+from tpcalc.meanfield import recursion
+from tpcalc.meanfield.graph import Layer, LayerGraph
+from tpcalc.meanfield.notation.lines import Line, Lines
+from tpcalc.meanfield.operations import (
+    Activation,
+    Addition,
+    BatchNorm,
+    Bias,
+    Dense,
+    Input,
+    LayerNorm,
+    Number,
+    Operation,
+    Product,
+)
+from tpcalc.meanfield.reading import Layers, layers, numbered
+from tpcalc.meanfield.state import State
+from tpcalc.program.base import Table
+
+
+@dataclass(slots=True)
+class Reads:
+    """What a layer of the new network reads; states are computed where a rule asks for them.
+
+    Args:
+        made: The new layers so far.
+        states: The states of the first of them.
+        parents: The numbers of those that are read.
+    """
+
+    made: list[Layer]
+    states: list[State]
+    parents: tuple[int, ...]
+
+    @property
+    def operation(self) -> Operation:
+        """What makes the first of them."""
+        return self.made[self.parents[0]].operation
+
+    @property
+    def square(self) -> float:
+        """Its second moment."""
+        self.states[:] = recursion.propagate(LayerGraph(tuple(self.made)), self.states)
+        return float(self.states[self.parents[0]].square.value)
+
+
+Rule = Callable[[Operation, Reads], Sequence[Operation]]
+"""What stands in the place of a layer: layers one after the other, none to leave it out."""
+
+
+def rewritten(
+    network: Layers, rule: Rule, only: Collection[int | str] | None = None
+) -> Lines | LayerGraph:
+    """The network with other layers in the places of some.
+
+    Args:
+        network: The network.
+        rule: What is done: ``swap``, ``retune``, ``norm_first``, ``norms``, ``scale_weights``,
+            ``orthogonal``, or a function of a layer and of what it reads.
+        only: The layers that it is for, by number or name in ``layers(network)``; by default all.
+
+    Returns:
+        Lines, as ``parse_graph`` makes them; layers where no lines write them (masks).
+
+    Raises:
+        UsageError: No such layers, or no network.
+        StudyError: A network that the recursion does not follow.
+
+    Source: Schoenherr, The nonlinearity coefficient, chapters 7 and 8: what designs vary.
+
+    Example:
+        >>> from tpcalc.meanfield.notation.architectures import Design, mlp
+        >>> found = rewritten(mlp(1, Design("relu", 2)), norm_first(LayerNorm()))
+        >>> [line.word.name for line in found.lines]
+        ['input', 'dense', 'layer norm', 'relu', 'dense']
+    """
+    graph = layers(network)
+    chosen = None if only is None else {numbered(graph, layer) for layer in only}
+    for layer in (k for k in chosen or () if not 0 < k <= graph.last):
+        raise UsageError(f"there is no layer {layer}: they are 1 to {graph.last}.", where="only")
+    found = rebuilt(graph, rule, chosen)
+    try:
+        return written(found)
+    except StudyError:
+        return found
+
+
+def rebuilt(graph: LayerGraph, rule: Rule, only: Collection[int] | None = None) -> LayerGraph:
+    """Layers with a rule applied, as layers."""
+    first, *rest = graph.layers
+    made, place = [Layer(first.operation, ())], [0]  # place: where each layer is now
+    states: list[State] = []
+    for index, layer in enumerate(rest, 1):
+        parents = tuple(place[p] for p in layer.parents)
+        chain: Sequence[Operation] = (layer.operation,)
+        if only is None or index in only:
+            chain = rule(layer.operation, Reads(made, states, parents))
+        for operation in chain:
+            made.append(Layer(operation, parents, layer.place))
+            parents = (len(made) - 1,)
+        place.append(parents[0])
+    return LayerGraph(tuple(made), tuple((name, place[index]) for name, index in graph.names))
+
+
+def written(graph: LayerGraph) -> Lines:
+    """Layers as lines, from which networks of finite width are drawn.
+
+    Args:
+        graph: The layers.
+
+    Returns:
+        A line for each layer.
+
+    Raises:
+        StudyError: A mask, or one bias for all coordinates, which have no line of their own.
+
+    Example:
+        >>> from tpcalc.networks.architectures import lookup
+        >>> written(layers(lookup("mlp").make(1, "tanh"))).words
+        '4 layers, 1 of them activations'
+    """
+    own = [layer.operation for layer in graph.layers]
+    for operation in (each for each in own if type(each) not in _WRITABLE):
+        raise StudyError(f"a layer ({operation.name}) has no line of its own.", where="the network")
+    return Lines(tuple(Line(layer.operation, layer.parents) for layer in graph.layers))
+
+
+_WRITABLE = {Input, Dense, Bias, Activation, Addition, Product, LayerNorm, BatchNorm}
+
+
+def _same(operation: Operation, reads: Reads) -> Sequence[Operation]:
+    return (operation,)
+
+
+def _rule(rows: dict[type, Callable[[Any, Reads], Sequence[Operation]]]) -> Rule:
+    """What happens to kinds of layers; all others stay."""
+    return Table(rows, _same)
+
+
+def swap(activation: Act) -> Rule:
+    """Another activation.
+
+    Args:
+        activation: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
+
+    Returns:
+        A rule for ``rewritten``.
+
+    Example:
+        >>> from tpcalc.meanfield.notation.architectures import Design, mlp
+        >>> rewritten(mlp(2, Design("relu")), swap("tanh"), only=[4]).lines[4].word.name
+        'tanh'
+    """
+    new = Activation(activation)
+    return _rule({Activation: lambda operation, reads: (new,)})
+
+
+def retune(change: Callable[[Expr, float], Act]) -> Rule:
+    """Activations made anew for the second moment of what each of them reads, one after the other.
+
+    Args:
+        change: The new one, of an activation and that second moment: ``activations.debiased``,
+            ``activations.normalized``, or a function of your own.
+
+    Returns:
+        A rule for ``rewritten``.
+
+    Source: Schoenherr, The nonlinearity coefficient, section 7.1 (normalization by recursion).
+
+    Example:
+        >>> from tpcalc.meanfield.activations.calibrate import debiased
+        >>> from tpcalc.meanfield.notation.architectures import Design, mlp
+        >>> from tpcalc.meanfield.nonlinearity import nlc
+        >>> round(nlc(rewritten(mlp(19, Design("relu", 2)), retune(debiased))).value, 2)
+        38.1
+    """
+
+    def made(operation: Activation, reads: Reads) -> Sequence[Operation]:
+        return (Activation(change(operation.expr, reads.square)),)
+
+    return _rule({Activation: made})
+
+
+def norm_first(norm: LayerNorm | BatchNorm | None) -> Rule:
+    """A normalisation in front of every activation, and in place of every other one.
+
+    Args:
+        norm: Of a layer or of a batch; None: there is none any more.
+
+    Returns:
+        A rule for ``rewritten``.
+
+    Source: Schoenherr, The nonlinearity coefficient, section 8.3.
+
+    Example:
+        >>> from tpcalc.meanfield.notation.architectures import Design, mlp
+        >>> from tpcalc.meanfield.nonlinearity import nlc
+        >>> round(nlc(rewritten(mlp(4, Design("relu", 2)), norm_first(BatchNorm()))).value, 4)
+        2.1519
+    """
+    own: tuple[Operation, ...] = () if norm is None else (norm,)
+
+    def first(operation: Activation, reads: Reads) -> Sequence[Operation]:
+        return (operation,) if reads.operation.normalises else (*own, operation)
+
+    def there(operation: LayerNorm | BatchNorm, reads: Reads) -> Sequence[Operation]:
+        return own
+
+    return _rule({LayerNorm: there, BatchNorm: there, Activation: first})
+
+
+def scale_weights(factor: Number) -> Rule:
+    """Weights of other variances; biases stay.
+
+    Args:
+        factor: What variances are multiplied by.
+
+    Returns:
+        A rule for ``rewritten``.
+
+    Raises:
+        UsageError: A factor that is not above 0.
+
+    Source: Schoenherr, The nonlinearity coefficient, section 6.3 (figure 6.2).
+
+    Example:
+        >>> from tpcalc.meanfield.notation.architectures import Design, mlp
+        >>> rewritten(mlp(1, Design("tanh", 2)), scale_weights(3)).lines[1].word.variance
+        Fraction(6, 1)
+    """
+    size = checks.real(factor, "the factor of variances", above=0)
+
+    def scaled(operation: Dense, reads: Reads) -> Sequence[Operation]:
+        return (replace(operation, variance=operation.variance * size),)
+
+    return _rule({Dense: scaled})
+
+
+def orthogonal(operation: Operation, reads: Reads) -> Sequence[Operation]:
+    """Orthogonal weights of the same variances, but for those of low rank: a rule.
+
+    Args:
+        operation: A layer.
+        reads: What it reads.
+
+    Returns:
+        What stands in its place.
+
+    Source: Schoenherr, The nonlinearity coefficient, section 8.7.
+
+    Example:
+        >>> from tpcalc.meanfield.notation.architectures import Design, mlp
+        >>> rewritten(mlp(1, Design("tanh")), orthogonal).lines[1].word.family
+        'orthogonal'
+    """
+    return (_ORTHOGONAL(operation),)
+
+
+_ORTHOGONAL: Table[Operation] = Table(
+    {Dense: lambda dense: dense if dense.rank else replace(dense, family="orthogonal")},
+    lambda operation: operation,
+)
