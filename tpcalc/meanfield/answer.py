@@ -13,6 +13,7 @@ from tpcalc.meanfield.conditions import findings, grouped
 from tpcalc.meanfield.graph import LayerGraph
 from tpcalc.meanfield.layers.parts import NotFollowed
 from tpcalc.meanfield.measured import Sampling, measure_layers
+from tpcalc.meanfield.noise import reaches
 from tpcalc.meanfield.nonlinearity import coefficient, heaviest_paths
 from tpcalc.meanfield.notation.notation import described
 from tpcalc.meanfield.operations import Input, batches
@@ -38,8 +39,6 @@ from tpcalc.results.nonlinearity import (
 from tpcalc.results.tables import provenance
 
 ROUNDING = 1e-14
-USUAL = 1000  # width, where none was asked
-FORMATS = (("rounding of 32-bit floats", 1e-7), ("rounding of 64-bit floats", 1e-16))
 
 
 def nonlinearity(
@@ -104,7 +103,8 @@ def nonlinearity(
             perf_counter() - began,
         ),
         ends=found.ends,
-        reaches=_reaches(found.steady, sampling),
+        reaches=found.reaches,
+        architecture=found.steady.architecture if found.steady else "",
     )
 
 
@@ -120,6 +120,7 @@ class _Found(NamedTuple):
     conditions: tuple[str, ...] = ()
     measured: tuple[MeasuredRow, ...] = ()
     ends: tuple[MeasuredEnd, ...] = ()
+    reaches: tuple[NoiseReach, ...] = ()
 
 
 def _by_recursion(
@@ -130,7 +131,8 @@ def _by_recursion(
 ) -> _Found:
     graph = layers(network, inputs)
     states = propagate(graph)
-    steady, rows = stability(graph, states), _rows(graph, states)
+    steady = stability(graph, states)
+    rows = _rows(graph, states, steady)
     notes = _stability_notes(steady, sampling)
     measured: tuple[MeasuredRow, ...] = ()
     ends: tuple[MeasuredEnd, ...] = ()
@@ -142,7 +144,8 @@ def _by_recursion(
             f"{sampling.inputs} inputs by chance (NGHI by about {1.3 / sampling.inputs**0.5:.2g})."
         )
     conditions = grouped(findings(graph))
-    found = (tuple(notes), tuple(heaviest_paths(graph)), steady, conditions, measured, ends)
+    paths, noise = tuple(heaviest_paths(graph)), reaches(graph, states, steady, sampling)
+    found = (tuple(notes), paths, steady, conditions, measured, ends, noise)
     return _Found("recursion", described(graph), rows, *found)
 
 
@@ -175,19 +178,6 @@ def _by_program(network: Layers, inputs: Input | None, seed: int, refused: NotFo
     return _Found("program", str(program), tuple(rows), (said,))
 
 
-def _reaches(steady: Stability | None, sampling: Sampling | None) -> tuple[NoiseReach, ...]:
-    """Where noise of lengths has grown to their size: that of widths, and of number formats.
-
-    Source: Schoenherr, The nonlinearity coefficient, section 5.6.
-    """
-    if steady is None:
-        return ()
-    widths = sampling.widths if sampling else (USUAL,)
-    noises = [(f"networks of width {width}", width**-0.5) for width in widths]
-    found = (NoiseReach(text, size, steady.reach(size)) for text, size in (*noises, *FORMATS))
-    return tuple(found)
-
-
 def _settings(sampling: Sampling | None) -> dict[str, str]:
     if sampling is None:
         return {}
@@ -200,12 +190,20 @@ def _settings(sampling: Sampling | None) -> dict[str, str]:
     }
 
 
-def _rows(graph: LayerGraph, states: tuple[State, ...]) -> tuple[LayerRow, ...]:
+def _rows(graph: LayerGraph, states: tuple[State, ...], steady: Stability) -> tuple[LayerRow, ...]:
     return tuple(
         _row(
-            index, layer.operation.name, layer.parents, states[0], state, _own(graph, states, index)
+            index,
+            layer.operation.name,
+            layer.parents,
+            states[0],
+            state,
+            _own(graph, states, index),
+            None if number is None else number.estimate(),
         )
-        for index, (layer, state) in enumerate(zip(graph.layers, states, strict=True))
+        for index, (layer, state, number) in enumerate(
+            zip(graph.layers, states, steady.numbers, strict=True)
+        )
     )
 
 
@@ -216,6 +214,7 @@ def _row(
     start: State,
     state: State,
     own: Estimate | None = None,
+    growth: Estimate | None = None,
 ) -> LayerRow:
     return LayerRow(
         index,
@@ -228,6 +227,7 @@ def _row(
         state.shared.estimate(),
         own,
         coefficient(start, state),
+        growth,
     )
 
 

@@ -31,7 +31,6 @@ from tpcalc.program.base import Table
 from tpcalc.shown import Shown
 
 EDGE = 1e-9
-RESET = 0.01  # of a deviation: what a normalisation leaves of it does not build up
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +40,23 @@ class Stability(Shown):
     Args:
         factors: For every layer, its relative deviation over that of the inputs.
         worst: The largest growth from any layer to any later one.
-        label: ``"stable"``: no activation makes deviations larger that come to it from layers
-            before and go on behind it, and are not reset by layer norm; ``"edge"``: some keep them;
-            ``"unstable"``: they grow.
+        label: ``"stable"``: deviations become smaller along all paths that lead through
+            activations to what a later one reads, or to the output; ``"edge"``: along some they
+            stay; ``"unstable"``: they grow. Layer norm takes them out, batch norm does not.
+        numbers: For every layer the number s of its activation, by which it multiplies deviations
+            by itself; None where there is none.
+        along: The largest product along such paths, of s and of shares in sums with biases and
+            other branches; 0 where layer norm cuts all of them.
+        architecture: ``"GUA"``, a Gaussian unstable architecture: with biases left aside that
+            product is above 1; ``"GEA"``: it is 1, at the edge; empty: below.
     """
 
     factors: tuple[Bounded, ...]
     worst: float
     label: str
+    numbers: tuple[Bounded | None, ...]
+    along: float
+    architecture: str
 
     def reach(self, noise: float) -> int | None:
         """The first layer where noise of the inputs is as large as the lengths; None: nowhere."""
@@ -117,14 +125,17 @@ def stability(
     count = len(graph.layers)
     grown: dict[int, Array] = {}  # of layer k, by a deviation of one layer each, while it is read
     meant: dict[int, Array] = {}
+    # Along paths, with biases and without: by the first activation, and whatever comes there.
+    followed: dict[int, Array] = {}
     ends = {p: index for index, layer in enumerate(graph.layers) for p in layer.parents}
+    read = {p for layer in graph.layers if layer.operation.bends for p in layer.parents}
     tops: list[float] = []
-    reached = np.zeros(count)  # the most that a deviation of a layer is, where numbers are read
-    numbers: list[tuple[int, int, Bounded]] = []  # activation, what it reads, how much it adds
+    numbers: list[Bounded | None] = []
+    along = np.zeros(2)
     for index, layer in enumerate(graph.layers):
         operation, parents = layer.operation, [known[p] for p in layer.parents]
         length, mean = ZERO if parents else ONE, ZERO
-        row, other = np.zeros(count), np.zeros(count)
+        row, other, paths = np.zeros(count), np.zeros(count), np.zeros((2, 2, count))
         row[index] = 1.0
         parts = list(_PARTS(operation, known[index], curved, *parents))
         for part, p in zip(parts, layer.parents, strict=True):
@@ -132,24 +143,36 @@ def stability(
             mean = mean + part.mean_by_length * lengths[p] + part.mean * means[p]
             row += part.length.value * grown[p] + part.length_by_mean.value * meant[p]
             other += part.mean_by_length.value * grown[p] + part.mean.value * meant[p]
+            kept = part.length.value, (part.path or part.length).value
+            paths += np.reshape(kept, (2, 1, 1)) * followed[p]
         if operation.bends:
+            paths[:, 0] = paths[:, 1]
             before = [grown[p] for p in layer.parents]
-            number = parts[0].length if len(before) == 1 else _growth(row, before)
-            numbers.append((index, layer.parents[0], number))
+            numbers.append(parts[0].length if len(before) == 1 else _growth(row, before))
+        else:
+            numbers.append(None)
+        if index in read or index + 1 == count:
+            through = np.where(paths[:, 0] != 0, np.abs(paths[:, 1]), 0.0)
+            along = np.maximum(along, through.max(axis=1))
         if operation.normalises == "coordinates":  # its length is given: nothing starts there
             row[index] = 0.0
-        grown[index], meant[index], size = row, other, np.abs(row)
-        tops.append(float(size.max()))
-        if index + 1 == count:
-            reached = np.maximum(reached, size)
-        elif operation.bends:
-            reached[:index] = np.maximum(reached, size)[:index]
+        paths[:, 1, index] = row[index]
+        grown[index], meant[index], followed[index] = row, other, paths
+        tops.append(float(np.abs(row).max()))
         for p in {p for p in layer.parents if ends[p] == index}:
-            del grown[p], meant[p]
+            del grown[p], meant[p], followed[p]
         lengths.append(length)
         means.append(mean)
-    chained = [s for index, read, s in numbers if min(tops[read], reached[index]) > RESET]
-    return Stability(tuple(lengths), max(1.0, *tops), _label(chained))
+    doubt = EDGE + sum(s.error for s in numbers if s)
+    label, usual = (_SIGNS[int(each > 1 - doubt) + int(each > 1 + doubt)] for each in along)
+    known_as = _ARCHITECTURES[usual]
+    return Stability(
+        tuple(lengths), max(1.0, *tops), label, tuple(numbers), float(along[0]), known_as
+    )
+
+
+_SIGNS = ("stable", "edge", "unstable")
+_ARCHITECTURES = {"stable": "", "edge": "GEA", "unstable": "GUA"}
 
 
 def _growth(row: Array, before: list[Array]) -> Bounded:
@@ -159,12 +182,6 @@ def _growth(row: Array, before: list[Array]) -> Bounded:
     return Bounded(float((np.abs(row)[there] / size[there]).max(initial=0.0)))
 
 
-def _label(numbers: list[Bounded]) -> str:
-    if any(abs(s.value) - s.error > 1 + EDGE for s in numbers):
-        return "unstable"
-    return "stable" if all(abs(s.value) + s.error < 1 - EDGE for s in numbers) else "edge"
-
-
 class _Part(NamedTuple):
     """Relative deviations of second moments, and deviations of means, by those of a parent."""
 
@@ -172,6 +189,7 @@ class _Part(NamedTuple):
     length_by_mean: Bounded = ZERO
     mean_by_length: Bounded = ZERO
     mean: Bounded = ZERO
+    path: Bounded | None = None  # what a path counts in place of the length: biases count 1
 
 
 _READS_MEANS: Table[bool] = Table(
@@ -221,7 +239,7 @@ def _normalised(operation: LayerNorm, own: State, curved: bool, read: State) -> 
 
 
 def _biased(operation: Bias | SharedBias, own: State, curved: bool, read: State) -> list[_Part]:
-    return [_Part(ratio(read.square, own.square), mean=ONE)]
+    return [_Part(ratio(read.square, own.square), mean=ONE, path=ONE)]
 
 
 _PARTS: Table[Iterable[_Part]] = Table(

@@ -30,6 +30,7 @@ class LayerRow:
         own: Of an activation or of batch norm in a finite batch, its coefficient as a function of
             the layer that it reads.
         total: The coefficient of the layer as a function of the input.
+        growth: Of an activation s: how many times as large it makes relative deviations of lengths.
     """
 
     index: int
@@ -42,6 +43,15 @@ class LayerRow:
     bias: Estimate
     own: Estimate | None
     total: Estimate
+    growth: Estimate | None = None
+
+    @property
+    def numerator(self) -> Estimate:
+        """sqrt(g_l v_m / g_m) from the input m on, which NLCNUM tends to."""
+        size = math.sqrt(self.gap.value)
+        relative = self.gap.stderr / (2 * self.gap.value) + self.total.stderr / self.total.value
+        value = self.total.value * size
+        return Estimate(value, value * relative, max(self.gap.method, self.total.method))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +132,14 @@ class NoiseReach:
         cause: Where the noise comes from.
         noise: Its size over the length of the input.
         layer: The layer; None where it stays below in all of them.
+        overflow: The first layer whose numbers leave their format, of 32 bits for a width, if the
+            inputs are longer by that; None where none does.
     """
 
     cause: str
     noise: float
     layer: int | None
+    overflow: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +185,7 @@ class Nonlinearity(Shown):
         provenance: What it was computed from and with.
         ends: Widths whose networks leave the range of their number format, and where.
         reaches: From which layer on the noise of a width, or rounding, is as large as lengths.
+        architecture: ``"GUA"``: a Gaussian unstable architecture; ``"GEA"``: at the edge; ``""``.
 
     Source: Schoenherr, The nonlinearity coefficient, chapters 4 and 5.
     """
@@ -192,6 +206,7 @@ class Nonlinearity(Shown):
     provenance: Provenance
     ends: tuple[MeasuredEnd, ...] = ()
     reaches: tuple[NoiseReach, ...] = ()
+    architecture: str = ""
 
     @property
     def widths(self) -> tuple[int, ...]:

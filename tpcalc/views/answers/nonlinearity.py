@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import exp, expm1
 
 from tpcalc.results import Estimate
-from tpcalc.results.nonlinearity import MeasuredEnd, MeasuredValue, Nonlinearity
+from tpcalc.results.nonlinearity import MeasuredEnd, MeasuredValue, NoiseReach, Nonlinearity
 from tpcalc.views.answers.nonlinearity_plot import nonlinearity_figures
 from tpcalc.views.numbers import SETTLED, count, plain, score, scores, settled
 from tpcalc.views.tables import Cell, Table, z_cell
@@ -20,6 +20,10 @@ _STABLE = {
     "stable": "Gaussian stable: small deviations of lengths die out, or layer norm takes them out.",
     "edge": "Gaussian stability: at the edge; deviations of lengths neither grow nor die out.",
     "unstable": "Gaussian unstable: deviations of lengths grow.",
+}
+_KNOWN_AS = {
+    "GUA": " It is a Gaussian unstable architecture (GUA).",
+    "GEA": " It is a Gaussian edge architecture (GEA).",
 }
 
 
@@ -45,7 +49,7 @@ def nonlinearity_lead(found: Nonlinearity) -> str:
     if last.bias.value > _BIASED:
         lines.append("Numbers of 32 bits hardly tell the outputs of two inputs apart.")
     if found.stability:
-        lines.append(_STABLE[found.stability])
+        lines.append(_STABLE[found.stability] + _KNOWN_AS.get(found.architecture, ""))
     return " ".join(lines)
 
 
@@ -55,6 +59,7 @@ def judge_nonlinearity(found: Nonlinearity) -> Judgement:
     lines = tuple(f"Not met: {rule}." for rule, holds in found.guidelines if not holds)
     lines += tuple(sentence for _, sentence in fate)
     lines += tuple(_end(each, found) for each in found.ends)
+    lines += tuple(_overflow(each) for each in found.reaches if each.overflow is not None)
     if found.stability == "unstable":
         lines = (*lines, f"{_STABLE['unstable'][:-1]} (by up to {plain(found.amplification, 3)}).")
     headline = f"NLC {plain(found.nlc.value, 4)}"
@@ -73,6 +78,11 @@ def _end(end: MeasuredEnd, found: Nonlinearity) -> str:
         f"At width {count(end.width)} networks end before the output: {end.reason[:-1]}. Layers up "
         f"to {end.last} of {found.layers[-1].index} are measured."
     )
+
+
+def _overflow(each: NoiseReach) -> str:
+    """What a deviation as small as a rounding does in the end."""
+    return f"Noise of {each.cause} grows until numbers overflow at layer {each.overflow}."
 
 
 def _fate(found: Nonlinearity) -> list[tuple[str, str]]:
@@ -99,10 +109,11 @@ def nonlinearity_tables(found: Nonlinearity) -> tuple[Table, ...]:
 
 
 def _layers(found: Nonlinearity) -> Table:
-    columns = ("#q", "#c", "#LBIAS", "#√g", "#Own NLC", "#NLC")
+    columns = ("#q", "#c", "#LBIAS", "#√g", "#s", "#Own NLC", "#NLC")
     note = (
         "q, c: second moments of one and of two inputs; LBIAS = sqrt(q / (q - c)); √g: root mean "
-        "square of derivatives; own NLC: of the activation alone, or of batch norm in a "
+        "square of derivatives; s: how many times as large an activation makes relative "
+        "deviations of lengths; own NLC: of the activation alone, or of batch norm in a "
         f"finite batch; NLC: from the input to the layer. {SETTLED}"
     )
     rows = (
@@ -112,6 +123,7 @@ def _layers(found: Nonlinearity) -> Table:
             ", ".join(map(str, row.reads)),
             *map(settled, (row.square, row.comean, row.bias)),
             _root(row.log_gradient),
+            "" if row.growth is None else settled(row.growth),
             "" if row.own is None else settled(row.own),
             settled(row.total),
         )
@@ -207,13 +219,18 @@ def _route(layers: tuple[int, ...]) -> str:
 def _reaches(found: Nonlinearity) -> Table:
     known = any(each.layer is not None for each in found.reaches)
     rows = (
-        (each.cause, plain(each.noise, 3), "nowhere" if each.layer is None else str(each.layer))
+        (each.cause, plain(each.noise, 3), *map(_place, (each.layer, each.overflow)))
         for each in found.reaches
         if known
     )
-    head = ("Noise of", "#Of the length", "#As large from layer")
-    note = "By how deviations of the input's length grow; the mean-field prediction ends there."
+    head = ("Noise of", "#Of the length", "#As large from layer", "#Overflow at layer")
+    note = "By how deviations of the input's length grow; the mean-field prediction ends there. "
+    note += "Overflow: of 32-bit floats for a width, if inputs are longer by the noise."
     return Table.of("From which layer noise outgrows lengths", head, rows, note)
+
+
+def _place(layer: int | None) -> str:
+    return "nowhere" if layer is None else str(layer)
 
 
 def _rules(found: Nonlinearity) -> Table:
