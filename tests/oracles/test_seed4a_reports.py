@@ -83,3 +83,193 @@ def test_S4_42_layer_norm_takes_the_alarm_away() -> None:
         assert all(each.overflow is None for each in found.reaches)
         assert all((each.layer is None) == (norm == "layer") for each in found.reaches[:2])
         assert any("prediction is unreliable" in note for note in found.notes) == (norm == "batch")
+
+
+def conditions(net: object) -> dict[str, bool]:
+    return {each.name: each.met for each in s.nonlinearity(net).theorem}
+
+
+def breaches(net: object) -> set[tuple[str, str]]:
+    return {(each.condition, each.kind) for each in s.findings(net)}
+
+
+def test_S4_17_conditions_of_the_master_theorem() -> None:
+    names = ["Gaussian weights", "rank stability", "control (C^E2)", "parameter-control"]
+    for design in (Design("tanh", 1.5, 0.05), Design("relu", 2, norm="layer")):
+        assert conditions(s.mlp(3, design)) == dict.fromkeys(names, True)
+    assert not conditions(s.mlp(2, Design("tanh", family="orthogonal")))["Gaussian weights"]
+    # Inputs that layer norm lets become alike: v / q falls below rounding, and the rank with it.
+    alike = s.mlp(33, Design("gaussian:1/2", 1.21, norm="layer"))
+    assert not conditions(alike)["rank stability"]
+    assert "6e-17" in str(s.nonlinearity(alike).theorem[1].found)
+    assert conditions(s.mlp(20, Design("gaussian:1/2", 1.21, norm="layer")))["rank stability"]
+    divided = s.nonlinearity(s.mlp(2, Design("relu", 2, norm="layer"))).theorem[3].found
+    assert "(layer 2: 2)" in divided or "(layer 5: 2)" in divided or ": 1)" in divided
+
+
+@pytest.mark.parametrize(
+    ("formula", "power"),
+    [
+        (lambda z: tp.exp(z / 2), None),  # exp(c |z|), which the theorem takes
+        (lambda z: z * tp.tanh(z) + tp.exp(-(z**2)), None),
+        (lambda z: tp.exp(z**2 / 8), "exp(c |z|^2)"),  # whose averages are there up to q < 2
+        (lambda z: z + tp.exp(tp.relu(z) ** 3 / 50), "exp(c |z|^3)"),
+    ],
+)
+def test_S4_17_23_growth_of_activations(formula: object, power: str | None) -> None:
+    """C^E2: functions below exp(c |z|^(2 - c')), and so their slopes: condition 22.2."""
+    found = s.findings(s.mlp(2, Design(formula, 0.5)))
+    told = [each for each in found if each.condition == "22.2" and each.kind == "unproved"]
+    assert bool(told) == (power is not None)
+    if power is not None:
+        assert power in told[0].message and "C^E2" in told[0].message
+
+
+def test_S4_23_a_layer_has_to_grow() -> None:
+    """22.4: at least one layer between input and output whose width grows."""
+    assert breaches(s.parse_graph("x = input(1, 0)\na = dense(x)")) == {("22.4", "unproved")}
+    assert (
+        breaches(s.parse_graph("x = input(1, 0)\na = dense(x)\nb = dense(a, outputs=3)")) == set()
+    )
+    with pytest.raises(tp.errors.StudyError, match=r"22\.4"):
+        s.findings(s.parse_graph("x = input(1, 0)\na = dense(x, outputs=3)"))
+
+
+GRAM = np.array([[1, 0.3, -0.2], [0.3, 1.5, 0], [-0.2, 0, 0.7]])
+
+
+def test_S4_18_duplex_of_a_network_is_its_covariance() -> None:
+    """N copies with shared weights at any N inputs, means and derivatives too."""
+    net = s.mlp(2, Design("tanh", 1.5, 0.05))
+    limits = tp.limit(s.program_of(net, GRAM))
+    wanted = s.covariance(net, GRAM)
+    for a in range(3):
+        for b in range(a + 1):
+            assert limits[f"c[h[h7]][{b},{a}]"].value == pytest.approx(
+                wanted.values[a, b], abs=1e-10
+            )
+    state = s.propagate(s.mlp(2, Design("tanh", 1.5, 0.05), s.Input(1.5, 0)))[-1]
+    assert limits["g[h[h7]][1]"].value == pytest.approx(state.gradient, rel=1e-9)
+    assert wanted.rank == 3
+    with pytest.raises(tp.errors.StudyError, match="eigenvalue -1"):
+        s.program_of(net, [[1.0, 2.0], [2.0, 1.0]])
+
+
+def test_S4_18_covariance_off_the_recursion() -> None:
+    """22.10 and 22.11: a function of a sum of layers that are not independent."""
+    net = s.parse_graph(
+        "x = input(1, 0)\na = dense(x)\nb = relu(a)\nc = dense(b)\nd = b + c\ne = tanh(d)"
+    )
+    found = s.covariance(net, GRAM, seed=1)
+    # c given b is Gaussian: draws of a, and 60 Gauss-Hermite nodes for each of them.
+    rng = np.random.default_rng(0)
+    relu = np.maximum(rng.multivariate_normal(np.zeros(3), GRAM, 400_000), 0)
+    inner = np.linalg.cholesky(s.covariance(s.mlp(1, Design("relu")), GRAM).values)
+    draws = np.tanh(relu + rng.standard_normal(relu.shape) @ inner.T)
+    products = draws[:, :, None] * draws[:, None, :]
+    error = np.hypot(products.std(axis=0) / np.sqrt(len(draws)), found.errors)
+    assert (np.abs(products.mean(axis=0) - found.values) < 5 * error).all()
+    assert found.means == pytest.approx(draws.mean(axis=0), abs=5e-3)
+
+
+def test_S4_18_covariance_through_batch_norm() -> None:
+    """Inputs of a large batch: (K - c) / (q - c); a special pair as the r-kernel has it."""
+    net = s.mlp(2, Design("relu", 2, 0.1, norm="batch"), s.Input(1, 0.3))
+    found = s.covariance(net, [[1, 0.3, 0.6], [0.3, 1, 0.3], [0.6, 0.3, 1]])
+    state = s.propagate(net)[-1]
+    assert found.values[0, 0] == pytest.approx(state.square.value, rel=1e-12)
+    assert found.values[0, 1] == pytest.approx(state.comean.value, rel=1e-12)
+    h = 1e-5
+    up, down = (s.covariance(net, [[1, 0.6 + d], [0.6 + d, 1]]).values[0, 1] for d in (h, -h))
+    slope = s.kernel_slope(net, 0.6).value
+    assert (up - down) / (2 * h) == pytest.approx(slope, rel=1e-8)
+
+
+@pytest.mark.slow
+def test_S4_18_duplex_of_a_finite_batch() -> None:
+    """Two batches of four: in one batch co-means are -1 / (B - 1) of the variance."""
+    text = "x = input()\na = dense(x, 2)\nb = batch_norm(a, batch=4, epsilon=0.1)"
+    gram = 0.3 + 0.7 * np.eye(8)
+    limits = tp.limit(s.program_of(s.parse_graph(text), gram))
+    draws = np.random.default_rng(1).multivariate_normal(np.zeros(8), 2 * gram, 400_000)
+    parts = draws.reshape(-1, 2, 4)
+    away = parts - parts.mean(axis=2, keepdims=True)
+    normed = away / np.sqrt((away**2).mean(axis=2, keepdims=True) + 0.1)
+    for own, other, name in ((0, 0, "c[h[b][2]][0,0]"), (0, 1, "c[h[b][2]][0,1]")):
+        terms = normed[:, own, 2] * normed[:, other, 2]
+        scatter = np.hypot(terms.std() / np.sqrt(len(terms)), limits[name].stderr)
+        assert abs(terms.mean() - limits[name].value) < 5 * scatter
+
+
+@pytest.mark.torch
+def test_S4_17_rank_in_the_limit_and_at_finite_width() -> None:
+    """Of inputs x, -x and another: an even activation loses a direction, an odd one keeps it."""
+    gram = np.array([[1, -1, 0.3], [-1, 1, -0.3], [0.3, -0.3, 1]])
+    rows = np.array([[1, 0], [-1, 0], [0.3, np.sqrt(1 - 0.09)]]) @ np.eye(2, 40) * np.sqrt(40)
+    for name, rank in (("abs", 2), ("tanh", 2), ("relu", 3), ("gelu", 3)):
+        net = s.mlp(1, Design(name))
+        assert s.covariance(net, gram).rank == rank, name
+        layers = s.network_of(net, 60, 40).layers(__import__("torch").from_numpy(rows))
+        assert np.linalg.matrix_rank(layers[-1].numpy()) == rank, name
+
+
+class Convolutions(tp.Network):
+    """Three convolutions of windows of three over a line of four, with zeros around it."""
+
+    axes = {"p": 4}  # noqa: RUF012
+
+    def __init__(self, t: tp.NetworkTracer) -> None:
+        make = tp.layers.Conv
+        self.first = make(t, t.n, "in", variance="1/3")
+        self.second = make(t, t.n, t.n, variance="1/3")
+        self.third = make(t, t.n, t.n, variance="1/3")
+
+    def forward(self, x: tp.Vector) -> tp.Vector:
+        return self.third(tp.relu(self.second(tp.tanh(self.first(x)))))
+
+
+def line_of_four() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """q, c and g of the output at all locations, for inputs of moments 1 and .3 at each."""
+    net, moments = tp.network(Convolutions), np.kron([[1, 0.3], [0.3, 1]], np.eye(4))
+    limits = tp.limit(s.program_of(net, moments), outputs=["c[f*", "g[f*"])
+    names = ("c[f[{}]][0,0]", "c[f[{}]][0,1]", "g[f[{}]][0]")
+    found = [[limits[name.format(p)].value for p in range(4)] for name in names]
+    return tuple(map(np.array, found))  # type: ignore[return-value]
+
+
+def test_S4_40_locations_of_convolutions() -> None:
+    """The recursion with q, c and g at each location, by hand."""
+    q, c, g = line_of_four()
+    # Locations of an input are independent: windows add second moments of their cells.
+    window = np.abs(np.subtract.outer(range(4), range(4))) <= 1
+    own = {"q": window @ np.ones(4) / 3, "c": window @ np.full(4, 0.3) / 3}
+    state = {"g": own["q"].copy(), **own}
+    tanh, relu = s.activations.Kernels("tanh"), s.activations.Kernels("relu")
+    # Neighbours share cells, but tanh is odd and sums of independent weights do not mix offsets:
+    # a window adds second moments of single cells alone.
+    for kernels in (tanh, relu):
+        before = {key: value.copy() for key, value in state.items()}
+        for p in range(4):
+            at = before["q"][p], before["q"][p], before["c"][p]
+            state["q"][p] = kernels.second(at[0]).value
+            state["c"][p] = kernels.product(*at).value
+            state["g"][p] = before["g"][p] * kernels.slope(at[0]).value
+        state = {key: window @ value / 3 for key, value in state.items()}
+    for key, found in (("q", q), ("c", c), ("g", g)):
+        assert found == pytest.approx(state[key], rel=1e-9), key
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_S4_40_coefficient_of_a_convolutional_network() -> None:
+    """sqrt(sum g / sum (q - c)) over locations, beside drawn networks."""
+    net, moments = tp.network(Convolutions), np.kron(np.eye(2), np.eye(4))
+    limits = tp.limit(s.program_of(net, moments), outputs=["c[f*", "g[f*"])
+    over = sum(limits[f"g[f[{p}]][0]"].value for p in range(4))
+    under = sum(limits[f"c[f[{p}]][0,0]"].value - limits[f"c[f[{p}]][0,1]"].value for p in range(4))
+    found = []
+    for seed in range(6):
+        x = s.functions.gaussian_inputs(250, 4 * 100, seed=seed)
+        found.append(s.nlc(s.network_of(net, 200, 4 * 100, seed), x, seed=seed).nlc.value)
+    error = np.std(found, ddof=1) / np.sqrt(len(found)) + 0.01  # and what 1 / n adds
+    assert abs(np.mean(found) - np.sqrt(over / under)) < 5 * error

@@ -27,6 +27,7 @@ from tpcalc.results import Method
 
 SMALL = 1e-6  # relative errors up to here are carried by derivatives
 CLOSE = 1e-10
+Number = Bounded | float
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Kernels(OfActivation):
         >>> relu = Kernels(lookup("relu").fn.expr)
         >>> relu.second(Bounded(2.0)).value, relu.slope(Bounded(2.0)).value
         (1.0, 0.5)
-        >>> round(relu.gap(Bounded(1.0), Bounded(1e-20)).value * 1e20, 9)
+        >>> round(relu.gap(1.0, 1e-20).value * 1e20, 9)
         0.5
     """
 
@@ -54,7 +55,7 @@ class Kernels(OfActivation):
     def _slope(self) -> Expr:
         return derivative(self.tau, Var(0))
 
-    def mean(self, q: Bounded) -> Bounded:
+    def mean(self, q: Number) -> Bounded:
         """E tau(s).
 
         Args:
@@ -62,7 +63,7 @@ class Kernels(OfActivation):
         """
         return self._one((self.tau,), "mean", q)
 
-    def second(self, q: Bounded) -> Bounded:
+    def second(self, q: Number) -> Bounded:
         """E tau(s)^2.
 
         Args:
@@ -70,7 +71,7 @@ class Kernels(OfActivation):
         """
         return self._one((self.tau, self.tau), "square", q)
 
-    def slope(self, q: Bounded) -> Bounded:
+    def slope(self, q: Number) -> Bounded:
         """E tau'(s)^2.
 
         Args:
@@ -78,13 +79,14 @@ class Kernels(OfActivation):
         """
         return self._one((self._slope, self._slope), "slope", q)
 
-    def gap(self, q: Bounded, v: Bounded) -> Bounded:
+    def gap(self, q: Number, v: Number) -> Bounded:
         """E tau(s)^2 - E tau(s) tau(t), accurate relative to itself however small v is.
 
         Args:
             q: The variance of s and t.
             v: The variance less the covariance.
         """
+        q, v = bounded(q), bounded(v)
         if v.value == 0 and v.error == 0:
             return Bounded(0.0)
         delta = min(v.value, 2 * q.value)
@@ -94,7 +96,7 @@ class Kernels(OfActivation):
             return _with_method(found.value, error, Method.QUADRATURE, q, v)
         return _moved(lambda qs, vs: gap(self.tau, qs, np.minimum(vs, 2 * qs)), q, v)
 
-    def product(self, p: Bounded, q: Bounded, c: Bounded) -> Bounded:
+    def product(self, p: Number, q: Number, c: Number) -> Bounded:
         """E tau(s) tau(t) for variances p, q and covariance c.
 
         Args:
@@ -104,7 +106,7 @@ class Kernels(OfActivation):
         """
         return self._two(self.tau, p, q, c)
 
-    def slope_product(self, p: Bounded, q: Bounded, c: Bounded) -> Bounded:
+    def slope_product(self, p: Number, q: Number, c: Number) -> Bounded:
         """E tau'(s) tau'(t), the derivative of ``product`` in c.
 
         Args:
@@ -114,7 +116,8 @@ class Kernels(OfActivation):
         """
         return self._two(self._slope, p, q, c)
 
-    def _one(self, factors: tuple[Expr, ...], name: str, q: Bounded) -> Bounded:
+    def _one(self, factors: tuple[Expr, ...], name: str, q: Number) -> Bounded:
+        q = bounded(q)
         if not exact.supported(factors) and _surely(q):
             moments = layer_moments(self.tau, q.value)
             if moments is not None:
@@ -123,7 +126,8 @@ class Kernels(OfActivation):
                 return _with_method(found.value, error, Method.QUADRATURE, q)
         return _at_variance(factors, q)
 
-    def _two(self, factor: Expr, p: Bounded, q: Bounded, c: Bounded) -> Bounded:
+    def _two(self, factor: Expr, p: Number, q: Number, c: Number) -> Bounded:
+        p, q, c = map(bounded, (p, q, c))
         found = _by_gap(factor, p, q, c)
         if found is not None:
             return found

@@ -10,6 +10,7 @@ from tpcalc.errors import StudyError, TpcalcError
 from tpcalc.evaluate.limit import limit
 from tpcalc.integrals.bounded import Bounded, bounded
 from tpcalc.meanfield.conditions import findings, grouped
+from tpcalc.meanfield.control import conditions
 from tpcalc.meanfield.graph import LayerGraph
 from tpcalc.meanfield.layers.parts import NotFollowed
 from tpcalc.meanfield.measured import Sampling, measure_layers
@@ -28,6 +29,7 @@ from tpcalc.program.base import input_of
 from tpcalc.progress import Progress
 from tpcalc.results import Estimate
 from tpcalc.results.nonlinearity import (
+    Condition,
     LayerRow,
     MeasuredEnd,
     MeasuredRow,
@@ -105,6 +107,7 @@ def nonlinearity(
         ends=found.ends,
         reaches=found.reaches,
         architecture=found.steady.architecture if found.steady else "",
+        theorem=found.theorem,
     )
 
 
@@ -121,6 +124,7 @@ class _Found(NamedTuple):
     measured: tuple[MeasuredRow, ...] = ()
     ends: tuple[MeasuredEnd, ...] = ()
     reaches: tuple[NoiseReach, ...] = ()
+    theorem: tuple[Condition, ...] = ()
 
 
 def _by_recursion(
@@ -143,10 +147,9 @@ def _by_recursion(
             "from the limit by terms of the order of depth / n besides, and diagnostics of "
             f"{sampling.inputs} inputs by chance (NGHI by about {1.3 / sampling.inputs**0.5:.2g})."
         )
-    conditions = grouped(findings(graph))
     paths, noise = tuple(heaviest_paths(graph)), reaches(graph, states, steady, sampling)
-    found = (tuple(notes), paths, steady, conditions, measured, ends, noise)
-    return _Found("recursion", described(graph), rows, *found)
+    found = (tuple(notes), paths, steady, grouped(findings(graph)), measured, ends, noise)
+    return _Found("recursion", described(graph), rows, *found, conditions(graph, states))
 
 
 def _by_program(network: Layers, inputs: Input | None, seed: int, refused: NotFollowed) -> _Found:

@@ -8,6 +8,7 @@ from typing import Literal
 
 from tpcalc.functions import Call
 from tpcalc.functions.expr import walk
+from tpcalc.meanfield.control import GAUSSIAN, growth
 from tpcalc.meanfield.operations import (
     Activation,
     Addition,
@@ -23,7 +24,7 @@ from tpcalc.program.base import Table
 from tpcalc.shown import Rows, Shown
 
 JOINS = {"22.8": 1, "22.9": 2, "22.10": 2, "22": 2}  # told after what single layers do
-Said = tuple[str, str] | tuple[str, str, Literal["limit"]]
+Said = tuple[str, str] | tuple[str, str, Literal["limit", "unproved"]]
 Pairs = Sequence[tuple[Operation, tuple[int, ...]]]
 
 
@@ -36,13 +37,14 @@ class Finding(Shown):
         layer: The layer.
         message: What the layer does.
         kind: ``"extended"``: the recursion holds by a rule beyond Definition 22; ``"limit"``: it
-            holds as a limit of graphs that meet the condition.
+            holds as a limit of graphs that meet the condition; ``"unproved"``: no theorem covers
+            it.
     """
 
     condition: str
     layer: str
     message: str
-    kind: Literal["extended", "limit"] = "extended"
+    kind: Literal["extended", "limit", "unproved"] = "extended"
 
     def __str__(self) -> str:
         return f"{self.layer}: {self.message} (condition {self.condition})"
@@ -105,6 +107,9 @@ def _found(pairs: Pairs) -> Iterator[Finding]:
         if operation.normalises:
             norms[operation.normalises] = index
         near.append(frozenset({index}).union(*() if operation.matrix else read))
+    if len(pairs) < 3:
+        said = "no layer between input and output grows with n"
+        yield Finding("22.4", _where(pairs, len(pairs) - 1), said, "unproved")
     if len(norms) > 1:
         said = "layer norm and batch norm are in one graph, for which no limit is proved"
         yield Finding("22.8", _where(pairs, max(norms.values())), said)
@@ -113,6 +118,10 @@ def _found(pairs: Pairs) -> Iterator[Finding]:
 def _activation(operation: Activation, *_: object) -> Iterator[Said]:
     if any(isinstance(part, Call) and part.atom.facts.kinks for part in walk(operation.tau)):
         yield "22.2", "the activation has kinks, and counts as the limit of smooth ones", "limit"
+    steep, how = growth(operation)
+    if steep >= GAUSSIAN:
+        said = "the activation or its slope may grow faster than exp(c |z|^p) for every p < 2"
+        yield "22.2", f"{said} (C^E2): {how}", "unproved"
 
 
 def _dense(operation: Dense, *_: object) -> Iterator[Said]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from tpcalc.arrays import Array
 from tpcalc.errors import StudyError
+from tpcalc.evaluate.limit import limit
 from tpcalc.integrals.activation_moments import means
-from tpcalc.integrals.bounded import EPS, Bounded
+from tpcalc.integrals.bounded import EPS, Bounded, bounded
+from tpcalc.meanfield.layers.parts import NotFollowed
 from tpcalc.meanfield.maps.gram import applied, checked_gram
 from tpcalc.meanfield.nonlinearity import log_square
 from tpcalc.meanfield.operations import (
@@ -25,7 +27,9 @@ from tpcalc.meanfield.operations import (
     Operation,
     Product,
     SharedBias,
+    batches,
 )
+from tpcalc.meanfield.program import program_of
 from tpcalc.meanfield.reading import Layers, layers
 from tpcalc.meanfield.recursion import cross, propagate, squares, total
 from tpcalc.meanfield.state import State, exponential, ratio
@@ -42,7 +46,8 @@ class Covariance(Shown):
 
     Args:
         values: The averages over coordinates of x_a x_b, shape (N, N).
-        errors: Bounds on their errors, to first order in those of the layers before.
+        errors: Bounds on their errors, to first order in those of the layers before; standard
+            errors where the program of the network was sampled.
         means: The means of coordinates, shape (N,).
     """
 
@@ -50,22 +55,31 @@ class Covariance(Shown):
     errors: Array
     means: Array
 
+    @property
+    def rank(self) -> int:
+        """How many eigenvalues of the values are above 0 beyond errors and rounding."""
+        found = np.linalg.eigvalsh(self.values)
+        lost = np.linalg.norm(self.errors) + ROUNDING * len(found) * abs(found[-1])
+        return int((found > lost).sum())
 
-def covariance(network: Layers, gram: Array) -> Covariance:
+
+def covariance(network: Layers, gram: Array, seed: int = 0) -> Covariance:
     r"""The second moments of the last layer at any number of inputs.
 
-    For a readout it is the covariance of the Gaussian process that a random network is.
+    For a readout it is the covariance of the Gaussian process that a random network is. Batch norm
+    is over a large batch whose inputs have the moments of the network's ``Input``, its co-mean with
+    the given ones too. Where the recursion does not hold, the program of the network is evaluated.
 
     Args:
-        network: The network; the moments of its ``Input`` are not used.
+        network: The network; the moments of its ``Input`` are those of a batch, if there is one.
         gram: Second moments of the inputs, the averages of x_a x_b over coordinates, shape (N, N).
+        seed: For programs that are sampled.
 
     Returns:
         The moments and bounds on their errors, shape (N, N).
 
     Raises:
-        StudyError: A matrix of second moments that is none; a layer that has no state for a given
-            set of inputs (batch norm).
+        StudyError: A matrix of second moments that is none, with those of a batch or without.
 
     Source: Schoenherr, The nonlinearity coefficient, section 5.1.4 (Corollary 2).
 
@@ -76,14 +90,44 @@ def covariance(network: Layers, gram: Array) -> Covariance:
         >>> float(found.values[1, 1]), round(float(found.values[0, 1]), 9)
         (2.0, 0.728597763)
     """
-    start, graph = checked_gram(gram, "covariance"), layers(network)
+    start, batched = checked_gram(gram, "covariance"), False
     if not start.diagonal().all():
         raise StudyError("an input has the length 0.", where="covariance", hint="Leave it out.")
+    try:
+        graph = layers(network)
+    except NotFollowed:
+        return _by_program(network, start, seed)
+    if batches(operation for operation, _ in graph.pairs):
+        start, batched = _with_batch(start, cast("Input", graph.layers[0].operation)), True
     found = [Covariance(start, np.zeros_like(start), np.zeros(len(start)))]
     for index in range(1, len(graph.layers)):
         with graph.at(index) as layer:
             found.append(_NEXT(layer.operation, *(found[p] for p in layer.parents)))
-    return found[-1]
+    last, end = found[-1], len(start) - 2 if batched else len(start)
+    return Covariance(last.values[:end, :end], last.errors[:end, :end], last.means[:end])
+
+
+def _with_batch(gram: Array, batch: Input) -> Array:
+    """The moments with those of two inputs of a batch, the last rows."""
+    q, c = float(batch.square), float(batch.comean)
+    whole = np.full((len(gram) + 2,) * 2, c)
+    whole[:-2, :-2], whole[-1, -1], whole[-2, -2] = gram, q, q
+    return checked_gram(whole, "covariance: the inputs with two of their batch")
+
+
+def _by_program(network: Layers, gram: Array, seed: int) -> Covariance:
+    """The moments of the last vector of the program of the network, whose outputs come last."""
+    program, size = program_of(network, gram), len(gram)
+    rows, columns = np.tril_indices(size)
+    names = list(program.output)[-(2 * size + len(rows)) :]
+    starts = [a * (a + 5) // 2 for a in range(size)]  # before it m, all c and g of the others
+    pairs = [names[starts[a] + 1 + b] for a, b in zip(rows, columns, strict=True)]
+    firsts = [names[start] for start in starts]
+    found = limit(program, seed=seed, outputs=[*firsts, *pairs])
+    values, errors = np.zeros((2, size, size))
+    values[rows, columns] = values[columns, rows] = [found[name].value for name in pairs]
+    errors[rows, columns] = errors[columns, rows] = [found[name].stderr for name in pairs]
+    return Covariance(values, errors, np.array([found[name].value for name in firsts]))
 
 
 def _scaled(operation: Dense | Gain, own: Covariance) -> Covariance:
@@ -130,30 +174,35 @@ def _activated(operation: Activation, own: Covariance) -> Covariance:
     return Covariance(found.value, found.error, mean.value)
 
 
-def _refused(operation: Operation, own: Covariance) -> Covariance:
-    raise StudyError(
-        f"{operation.name} depends on the whole batch.",
-        hint="propagate has its limit for inputs that are all alike.",
-    )
+def _batch_normed(operation: BatchNorm, own: Covariance) -> Covariance:
+    """The mean of the batch, with which the last two inputs have the co-mean of each other."""
+    whole, off = own.values, own.errors
+    mean, lost = whole[:, -2].copy(), off[:, -2].copy()
+    mean[-2], lost[-2] = mean[-1], lost[-1]
+    under = whole[-1, -1] - mean[-1] + float(operation.epsilon)
+    values = (whole - np.add.outer(mean, mean) + mean[-1]) / under
+    errors = off + np.add.outer(lost, lost) + lost[-1] + EPS * np.abs(whole)
+    errors = (errors + np.abs(values) * (off[-1, -1] + lost[-1])) / under
+    return Covariance(values, errors, np.zeros(len(values)))
 
 
 _NEXT: Table[Covariance] = Table(
     {
         Activation: _activated,
         Addition: _sum,
+        BatchNorm: _batch_normed,
         Bias: lambda operation, own: replace(own, values=own.values + float(operation.variance)),
         Dense: _scaled,
         Gain: _scaled,
         LayerNorm: _normalised,
         Product: _product,
         SharedBias: _shared_bias,
-    },
-    _refused,
+    }
 )
 
 
 def kernel_slope(
-    network: Layers, comean: Bounded | None = None, inputs: Input | None = None
+    network: Layers, comean: Bounded | float | None = None, inputs: Input | None = None
 ) -> Bounded:
     r"""The derivative of the output's co-mean in that of the inputs, at a co-mean r of the inputs.
 
@@ -183,7 +232,7 @@ def kernel_slope(
     states = propagate(graph)
     if comean is None:  # equal inputs stay equal
         return exponential(states[-1].log_gradient)
-    first = comean
+    first = bounded(comean)
     if abs(first.value) - first.error > states[0].square.value:
         raise StudyError(
             f"inputs of the second moment {states[0].square.value:.6g} have no co-mean of "

@@ -1,4 +1,4 @@
-"""A network as a program of two inputs and one change of an input."""
+"""A network as a program of several inputs and one change of an input."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ from collections.abc import Iterator
 from fractions import Fraction
 from operator import attrgetter
 
+from numpy.typing import ArrayLike
+
 from tpcalc.errors import StudyError
-from tpcalc.functions import Fn, Par
+from tpcalc.functions import Fn, Par, Var
 from tpcalc.functions.fn import INNER, SQUARE
+from tpcalc.meanfield.maps.gram import checked_gram
 from tpcalc.meanfield.operations import Input as Inputs
+from tpcalc.meanfield.operations import Number
 from tpcalc.meanfield.reading import start_of
 from tpcalc.names import cell_name, layered
 from tpcalc.networks.network import Architecture, slots, traced
@@ -23,28 +27,35 @@ from tpcalc.program.base import input_of, renumbered
 from tpcalc.program.nodes import Family, Input, Moment, Nonlin, Ref, members
 from tpcalc.program.program import Builder, Program
 
-DIFFERENCE = Fn(Par(0) - Par(1), 0, 2)
+DIFFERENCE, FIRST = Fn(Par(0) - Par(1), 0, 2), Fn(Var(0), 1)
+Gram = tuple[tuple[Number, ...], ...]
 
 
-def program_of(network: object, inputs: Inputs | None = None) -> Program:
+def program_of(network: object, inputs: Inputs | ArrayLike | None = None) -> Program:
     """The network written out: what the recursion says, the limit of this program says as well.
 
     Args:
-        network: A network of one vector as input.
-        inputs: Second moments of inputs; by default those that a text says, else 1 and 0.
+        network: A network; of two alike inputs its input is one vector.
+        inputs: Second moments of two inputs that are alike, by default those that a text says, else
+            1 and 0; or of N inputs, shape (N, N), of S vectors each (locations of an image, inputs
+            of a batch) N S by N S, the vectors of an input one after the other.
 
     Returns:
-        A program with outputs ``q[name]``, ``c[name]``, ``v[name]`` and ``g[name]`` for each vector
-        that the network reports (``h[2]``), and for a wide layer at its end (``f``): averages over
-        coordinates of x^2, x x', x^2 - x x' and of the square of the derivative along a standard
-        Gaussian change of the input.
+        A program. For two alike inputs it has outputs ``q[name]``, ``c[name]``, ``v[name]`` and
+        ``g[name]`` for each vector that the network reports (``h[2]``), and for a wide layer at its
+        end (``f``): averages over coordinates of x^2, x x', x^2 - x x' and of the square of the
+        derivative along a standard Gaussian change of the input. For N inputs these are
+        ``m[name][a]``, ``c[name][a,b]`` and ``g[name][a]`` of copies that share their weights:
+        averages of x_a, x_a x_b and of that square, where all vectors of an input change.
 
     Raises:
-        StudyError: An input is several vectors.
+        StudyError: An input is several vectors, and second moments are two numbers; or they are
+            no second moments of so many.
         ProgramError: An input enters other than as a coefficient of Gaussian weights.
         NotDifferentiable: A function on the way has no derivative.
 
-    Source: Schoenherr, The nonlinearity coefficient, section 5.1 (table 5.1).
+    Source: Schoenherr, The nonlinearity coefficient, section 5.1 (table 5.1; N-duplex, readin
+        layers as input layers); of locations section 5.7.
 
     Example:
         >>> from tpcalc.networks.architectures import lookup
@@ -52,28 +63,37 @@ def program_of(network: object, inputs: Inputs | None = None) -> Program:
         >>> [name for name, _ in program.outputs]
         ['q[h[1]]', 'c[h[1]]', 'v[h[1]]', 'g[h[1]]', 'q[x[1]]', 'c[x[1]]', 'v[x[1]]', 'g[x[1]]']
     """
-    net, start = as_network(network), inputs or start_of(network)
-    if net.tokens > 1:
+    net, start = as_network(network), start_of(network) if inputs is None else inputs
+    if net.infinite or (net.tokens > 1 and isinstance(start, Inputs)):
         count = "infinitely many" if net.infinite else net.tokens
         raise StudyError(
             f"an input of {net.words} is {count} vectors, and its second moments are more than "
             "two numbers.",
             where=net.name,
-            hint="tp.kernel takes such networks with the inputs themselves.",
+            hint="Give the second moments of all vectors of all inputs, or take tp.kernel with the "
+            "inputs themselves.",
         )
+    gram = _moments(start, net.tokens)
     template, found = entered(net)
     builder, data = found.builder, list(found.data.values())
     steps: dict[Ref, Ref] = {}
     for ref in data:
-        family = Family(_changed(_name(builder, ref)), builder.type(ref).width)
+        family = Family(_changed(*_cell(builder, ref)), builder.type(ref).width)
         steps[ref] = builder.add(Input(family))
     watched = {
         name: found.new[ref] for name, ref in _told(template) if builder.type(found.new[ref]).width
     }
     moved = changes(builder, steps, watched.values())
     source, out = builder.finish(), Builder(template.program.dims)
-    groups = {_name(builder, ref) for ref in data}
-    one, other = (copied(source, out, index, groups, start) for index in range(2))
+    groups = {_cell(builder, ref)[0] for ref in data}
+    copies = [
+        copied(source, out, index, groups, gram, net.tokens)
+        for index in range(len(gram) // net.tokens)
+    ]
+    if not isinstance(start, Inputs):
+        _averages(out, copies, watched, moved)
+        return out.finish(keep_unused=False)
+    one, other = copies
     for name, ref in watched.items():
         q = out.add(Moment(SQUARE, (one[ref],)))
         c = out.add(Moment(INNER, (one[ref], other[ref])))
@@ -85,10 +105,40 @@ def program_of(network: object, inputs: Inputs | None = None) -> Program:
     return out.finish(keep_unused=False)
 
 
+def _averages(
+    out: Builder, copies: list[list[Ref]], watched: dict[str, Ref], moved: dict[Ref, Ref]
+) -> None:
+    """The averages over coordinates of all copies and of their pairs."""
+    for name, ref in watched.items():
+        for a, one in enumerate(copies):
+            out.output(cell_name(layered("m", name), (a,)), out.add(Moment(FIRST, (one[ref],))))
+            for b, other in enumerate(copies[: a + 1]):
+                pair = out.add(Moment(INNER, (other[ref], one[ref])))
+                out.output(cell_name(layered("c", name), (b, a)), pair)
+            if ref in moved:
+                change = out.add(Moment(SQUARE, (one[moved[ref]],)))
+                out.output(cell_name(layered("g", name), (a,)), change)
+
+
+def _moments(start: Inputs | ArrayLike, cells: int) -> Gram:
+    """The second moments of all vectors of all inputs."""
+    if isinstance(start, Inputs):
+        return (start.square, start.comean), (start.comean, start.square)
+    gram = checked_gram(start, "program_of")
+    if not len(gram) or len(gram) % cells:
+        raise StudyError(
+            f"second moments of {len(gram)} vectors are given, and an input is {cells} of them.",
+            where="program_of",
+            hint="Give all of them, the vectors of an input one after the other.",
+        )
+    return tuple(tuple(map(float, row)) for row in gram)
+
+
 def entered(net: Architecture) -> tuple[Template, Entered]:
     """A network at its start, with Gaussian vectors for the products of its input with weights."""
     template = Template(
-        split(parameterized(traced(net, 1, 1), attrgetter("keeping"))), slots(net, 1)
+        split(parameterized(traced(net, net.tokens, 1), attrgetter("keeping"))),
+        slots(net, net.tokens),
     )
     return template, entered_groups(template)
 
@@ -103,27 +153,31 @@ def _told(template: Template) -> Iterator[tuple[str, Ref]]:
     )
 
 
-def _name(builder: Builder, ref: Ref) -> str:
+def _cell(builder: Builder, ref: Ref) -> tuple[str, int]:
     node = input_of(builder.node(ref))
     assert node is not None
-    return node.family.name
+    return node.family.name, node.index
 
 
-def _changed(name: str) -> str:
-    return f"{name}'"
+def _changed(name: str, cell: int) -> str:
+    return f"{name}'{cell or ''}"
 
 
-def copied(source: Program, out: Builder, index: int, groups: set[str], start: Inputs) -> list[Ref]:
-    """The program for one of two inputs; their products with weights are Gaussian vectors."""
-    q, c, one = start.square, start.comean, Fraction(1)
-    cov = ((q, c, 0), (c, q, 0), (0, 0, one))
-    own = {name: (name, index) for name in groups} | {_changed(name): (name, 2) for name in groups}
+def copied(
+    source: Program, out: Builder, index: int, groups: set[str], gram: Gram, cells: int = 1
+) -> list[Ref]:
+    """The program for one of several inputs; their products with weights are Gaussian vectors."""
+    size, places = len(gram), [(name, cell) for name in groups for cell in range(cells)]
+    cov = tuple((*row, *(0,) * cells) for row in gram)
+    cov += tuple((*(0,) * size, *(int(k == own) for k in range(cells))) for own in range(cells))
+    found = {(name, cell): (name, index * cells + cell) for name, cell in places}
+    found |= {(_changed(name, cell), 0): (name, size + cell) for name, cell in places}
     new: list[Ref] = []
     for ref, node in enumerate(source.nodes):
         drawn = input_of(node)
-        if drawn is not None and drawn.family.name in own:
-            name, cell = own[drawn.family.name]
-            group = Family.group(name, drawn.family.width[0], (Fraction(0),) * 3, cov)
+        if drawn is not None and (drawn.family.name, drawn.index) in found:
+            name, cell = found[drawn.family.name, drawn.index]
+            group = Family.group(name, drawn.family.width[0], (Fraction(0),) * len(cov), cov)
             node = members(group)[cell]
         new.append(out.add(renumbered(node, new.__getitem__), source.line_of(ref)))
     return new

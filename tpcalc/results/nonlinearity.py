@@ -143,6 +143,21 @@ class NoiseReach:
 
 
 @dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition of the Master theorem.
+
+    Args:
+        name: What it is called.
+        met: Whether the network meets it.
+        found: How that is known.
+    """
+
+    name: str
+    met: bool
+    found: str
+
+
+@dataclass(frozen=True, slots=True)
 class PathRow(Shown):
     """A path through a network, and its part in the nonlinearity coefficient.
 
@@ -186,6 +201,7 @@ class Nonlinearity(Shown):
         ends: Widths whose networks leave the range of their number format, and where.
         reaches: From which layer on the noise of a width, or rounding, is as large as lengths.
         architecture: ``"GUA"``: a Gaussian unstable architecture; ``"GEA"``: at the edge; ``""``.
+        theorem: The conditions of the Master theorem, which the limits rest on.
 
     Source: Schoenherr, The nonlinearity coefficient, chapters 4 and 5.
     """
@@ -207,6 +223,7 @@ class Nonlinearity(Shown):
     ends: tuple[MeasuredEnd, ...] = ()
     reaches: tuple[NoiseReach, ...] = ()
     architecture: str = ""
+    theorem: tuple[Condition, ...] = ()
 
     @property
     def widths(self) -> tuple[int, ...]:

@@ -143,7 +143,7 @@ def test_S4_23_case34_where_the_recursion_does_not_hold(graph: Lines, said: str)
         propagate(graph)
 
 
-def test_S4_17_23_case34_what_holds_beyond_the_conditions() -> None:
+def test_S4_23_case34_what_holds_beyond_the_conditions() -> None:
     """relu(a) - softplus(b) / 2: means multiply, where the table would give 0.730311."""
     softplus = Activation(lookup("softplus").fn.expr, "softplus")
     graph = START.then(RELU).then(Dense(1), 0).then(softplus).then(Addition((1, -0.5)), 2, 4)

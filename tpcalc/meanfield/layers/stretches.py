@@ -67,6 +67,12 @@ def stretches(network: Architecture, start: operations.Input) -> LayerGraph:
             where=network.name,
             hint="Leave one readout; all outputs of one readout are alike.",
         )
+    if not any(own.width for own in whole.types):
+        raise StudyError(
+            "no layer of the network grows with n (condition 22.4).",
+            where=network.name,
+            hint="Put a layer of width n between its input and its outputs.",
+        )
     outputs = dict(whole.types[outs[0][1]].axes).get(OUT)
     program = celled(whole)
     out = next(ref for name, ref in program.outputs if what_of(name) == "f")

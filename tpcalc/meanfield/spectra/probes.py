@@ -92,7 +92,7 @@ def probe_program(
     start = Input(average(tau**2, Bounded(q)).value)
     template, found = entered(Lines((Line(start, ()),)).chain([Dense(), *layer * depth]))
     out = Builder(template.program.dims)
-    new = copied(found.builder.finish(), out, 0, {DATA}, start)
+    new = copied(found.builder.finish(), out, 0, {DATA}, ((start.square,),))
     (x,), end = (new[ref] for ref in found.data.values()), new[found.new[template.outputs[0]]]
     probe = out.add(Start(Family("v", out.type(x).width)))
     for k in range(1, moments + 1):

@@ -74,10 +74,11 @@ def generic_block(
     # start alone where nothing says how learning rates depend on L.
     if block.shared or (block.correlated and training.gammas is None):
         training = training.replace(steps=0)
-    shown = tuple(
-        BlockRate(label, *(UNKNOWN if one is None else Exponent(one) for one in powers))
+    known = (
+        (label, (UNKNOWN if one is None else Exponent(one) for one in powers))
         for label, *powers in rates
     )
+    shown = tuple(BlockRate(label, delta, gamma, raw) for label, (delta, gamma, raw) in known)
     return Generic(block, training, still.power, speed), shown
 
 

@@ -104,7 +104,7 @@ def _fate(found: Nonlinearity) -> list[tuple[str, str]]:
 def nonlinearity_tables(found: Nonlinearity) -> tuple[Table, ...]:
     """Layers in the limit, networks beside them, the paths, rules and conditions."""
     tables = [_layers(found), _by_layer(found), _widths(found), _paths(found)]
-    tables += [_reaches(found), _rules(found), _conditions(found)]
+    tables += [_reaches(found), _rules(found), _conditions(found), _theorem(found)]
     return tuple(table for table in tables if table.rows)
 
 
@@ -247,6 +247,15 @@ def _conditions(found: Nonlinearity) -> Table:
     if found.route == "program":
         note = "Where the recursion does not hold, the program of the graph has the limit."
     return Table.of("Conditions that the graph does not meet", ("~Condition",), rows, note)
+
+
+def _theorem(found: Nonlinearity) -> Table:
+    rows = (
+        (each.name, Cell("yes" if each.met else "no", tone="" if each.met else "warn"), each.found)
+        for each in found.theorem
+    )
+    head = ("Condition", "Met", "~How that is known")
+    return Table.of("Conditions of the Master theorem", head, rows)
 
 
 def _output(found: Nonlinearity) -> MeasuredValue | None:
