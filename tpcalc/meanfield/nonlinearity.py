@@ -101,8 +101,8 @@ def path_nlc(
     graph, states, first, last = _asked(network, start, end, inputs)
     found = {first: Bounded(1.0)}
     for index in range(first + 1, last + 1):
-        steps = _steps(graph, states, index)
-        parts = (found[p] * weight * factor for p, weight, factor in steps if p in found)
+        read = steps(graph, states, index)
+        parts = (found[p] * weight * factor for p, weight, factor in read if p in found)
         found[index] = total(parts)
     return found[last].root().estimate()
 
@@ -144,7 +144,7 @@ def heaviest_paths(
     for index in range(first + 1, last + 1):
         own = [
             _Path(index, path, path.weight * weight.value, path.product * factor.value)
-            for parent, weight, factor in _steps(graph, states, index)
+            for parent, weight, factor in steps(graph, states, index)
             for path in found.get(parent, [])
         ]
         # What follows multiplies all of them alike, so that the smaller ones can be dropped here.
@@ -169,7 +169,7 @@ class _Path(NamedTuple):
         return (path.layer, *reversed(found))
 
 
-def _steps(
+def steps(
     graph: LayerGraph, states: tuple[State, ...], index: int
 ) -> Iterator[tuple[int, Bounded, Bounded]]:
     """The layers that one reads, each with its weight in it and its squared coefficient."""

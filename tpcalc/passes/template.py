@@ -7,7 +7,7 @@ Outputs of a network are ``f``, and what it reports: ``h[2]`` is the vector h of
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from tpcalc.names import Name
@@ -56,6 +56,9 @@ class Template:
 
     program: Program  # the network, of single vectors, its parameterization written out
     slots: tuple[str, ...]  # the names of its data, in the order of the numbers of an input
+    # for nodes that stand for an average over the data at the start, what is averaged
+    averages: Mapping[Ref, Ref] = field(default_factory=dict, hash=False)
+    still: frozenset[Ref] = frozenset()  # parameters that stay as they are
 
     @cached_property
     def bare(self) -> Program:
@@ -83,7 +86,8 @@ class Template:
     @cached_property
     def parameters(self) -> Mapping[Ref, Mark]:
         """What is trained."""
-        return {ref: mark for ref, mark in self._marks.items() if mark.trained}
+        marks = self._marks.items()
+        return {ref: mark for ref, mark in marks if mark.trained and ref not in self.still}
 
     @cached_property
     def noise(self) -> frozenset[Ref]:

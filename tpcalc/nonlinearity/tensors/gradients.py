@@ -268,10 +268,40 @@ def parameter_growth(now: Sequence[Tensor], before: Sequence[Tensor]) -> float:
         >>> parameter_growth([torch.tensor([3.0, 4.0])], [torch.tensor([1.0, 0.0])])
         5.0
     """
+    return _relative(_flat(now), before)
+
+
+def parameter_shift(now: Sequence[Tensor], before: Sequence[Tensor]) -> float:
+    """PARMSHIFT: the length of the change of all parameters over what they were.
+
+    Args:
+        now: The parameters.
+        before: The parameters at the start.
+
+    Returns:
+        The quotient of the two lengths.
+
+    Raises:
+        UsageError: They were all 0, or there were others.
+
+    Source: Schoenherr, The nonlinearity coefficient, section 6.6.
+
+    Example:
+        >>> torch = load_torch()
+        >>> parameter_shift([torch.tensor([4.0, 4.0])], [torch.tensor([1.0, 0.0])])
+        5.0
+    """
+    after, start = _flat(now), _flat(before)
+    if len(after) != len(start):
+        raise UsageError(f"there were {len(start)} parameters, and now {len(after)}.")
+    return _relative(after - start, before)
+
+
+def _relative(change: Array, before: Sequence[Tensor]) -> float:
     start = float(np.linalg.norm(_flat(before)))
     if not start:
         raise UsageError("all parameters were 0 at the start.", hint="There is no growth then.")
-    return float(np.linalg.norm(_flat(now))) / start
+    return float(np.linalg.norm(change)) / start
 
 
 @contextmanager
