@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from tpcalc.functions.numbers import Number
+from tpcalc.passes.sums import total
 from tpcalc.passes.template import Template
 from tpcalc.passes.weights import Weights
 from tpcalc.program.base import input_of, matmul_of, renumbered
@@ -94,8 +95,21 @@ class Step:
                 self.made[ref] = self._typed(ref, network.node(ref))
         out.line = None
 
+    def average(self) -> None:
+        """Find the averages over these inputs, each of which later ones may be read off."""
+        weights, at = self.weights, 0
+        for leaf, source in self.template.averages.items():
+            self.run(at, leaf)
+            found, names = self.made[source], dict(weights.out.type(self.made[source]).axes)
+            over = (weights.sample,) if weights.sample in names else ()
+            share = Fraction(1, len(self.rows) if over else 1)
+            weights.averages[leaf] = total(weights.out, [(share, None, found, over)])
+            at = leaf
+
     def _typed(self, ref: Ref, node: Node) -> Ref:
         weights, template = self.weights, self.template
+        if ref in weights.averages:
+            return weights.averages[ref]
         if ref in template.parameters:
             matrix = weights.network.type(ref).kind is Kind.MATRIX
             return weights.out.add(node) if matrix else weights.current(ref)

@@ -9,7 +9,7 @@ vectors is fed by ``split``, which makes a node of every cell.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from itertools import product
@@ -24,7 +24,6 @@ from tpcalc.passes.backward import Gradients, backward
 from tpcalc.passes.cells import Report
 from tpcalc.passes.contribution import Contributions
 from tpcalc.passes.course import Course, Path, Rate
-from tpcalc.passes.debias import averaged
 from tpcalc.passes.split import split_reports
 from tpcalc.passes.starts import started_at_zero
 from tpcalc.passes.step import Merged, Step
@@ -164,7 +163,7 @@ def unroll(
     out = Builder(template.program.dims)
     run = _Run(whole, Weights(out, whole.builder, _axis(template), _read(whole)))
     run.weights.courses.update(_courses(whole, schedule))
-    run.average(schedule.data)
+    Step(template, run.weights, schedule.data, 0, -1).average()
     added = Contributions(
         whole.builder, whole.forward, [c for c in template.contributions if keep(c.kind)]
     )
@@ -259,16 +258,6 @@ class _Run:
 
     whole: _Differentiated
     weights: Weights
-    averages: dict[Ref, Ref] = field(default_factory=dict)  # what stands for averages at the start
-
-    def average(self, rows: Sequence[Sequence[float]]) -> None:
-        """Find the averages over the data, each of what those before it are read in."""
-        copy, at = Step(self.whole.template, self.weights, rows, 0, -1), 0
-        for leaf, source in self.whole.template.averages.items():
-            copy.run(at, leaf)
-            found = averaged(self.weights.out, copy.made[source], self.weights.sample)
-            copy.made[leaf] = self.averages[leaf] = found
-            at = leaf
 
     def copies(self, schedule: Schedule, step: int, last: Step | None) -> list[Step]:
         """The network at the samples of a step, of equal ones at one, and at the queries.
@@ -280,11 +269,10 @@ class _Run:
         pairs = list(zip(batch, schedule.targets[step], strict=True))
         merged = None if template.noise else Merged.of(pairs)
         rows = batch if merged is None else [batch[row] for row in merged.first]
-        copies = [Step(template, weights, rows, 0, step, merged, made={**self.averages})]
+        copies = [Step(template, weights, rows, 0, step, merged)]
         if schedule.queries:
             queries = schedule.queries
-            own = {**self.averages}
-            copies.append(Step(template, weights, queries, len(batch), step, before=last, made=own))
+            copies.append(Step(template, weights, queries, len(batch), step, before=last))
         return copies
 
     def report(

@@ -62,6 +62,8 @@ class Weights:
     moved: set[Ref] = field(default_factory=set)
     # the nodes of values that are one where they stand
     closed: set[Ref] = field(default_factory=set)
+    # what stands for averages over the data at the start
+    averages: dict[Ref, Ref] = field(default_factory=dict)
 
     def current(self, ref: Ref) -> Ref:
         """The value of a vector or scalar, made when it is first read after an update."""

@@ -73,7 +73,7 @@ def gradient_scales(
     """
     checks.one_of("loss", loss, LOSSES)
     graph, normalised = layers(network, inputs), loss == LOSSES[0]
-    places = [k for k, (operation, _) in enumerate(graph.pairs) if isinstance(operation, Dense)]
+    places = [k for k, (operation, _) in enumerate(graph.pairs) if operation.matrix]
     if not places:
         raise UsageError("the network has no weights.", hint="Give one with dense layers.")
     try:
@@ -148,13 +148,18 @@ def _dense(operation: Dense, one: _Power) -> _Power:
     return _Power(one.square + 1, one.gap + 1, Fraction(1))
 
 
-def _still(operation: Operation, *parts: _Power) -> _Power:
-    """What adds numbers that do not depend on v, or a sum of layers that grow alike."""
-    if not isinstance(operation, Addition | Gain) and any(own.square for own in parts):
-        raise _MixedError
+def _sum(operation: Operation, *parts: _Power) -> _Power:
+    """Layers that grow alike."""
     if len({(own.square, own.gap) for own in parts}) > 1:
         raise _MixedError
     return replace(parts[0], back=Fraction(0))
+
+
+def _still(operation: Operation, *parts: _Power) -> _Power:
+    """What adds numbers that do not depend on v, or multiplies layers: these must not either."""
+    if any(own.square for own in parts):
+        raise _MixedError
+    return _sum(operation, *parts)
 
 
 def _activation(operation: Activation, one: _Power) -> _Power:
@@ -166,32 +171,24 @@ def _activation(operation: Activation, one: _Power) -> _Power:
     return _Power(power * one.square, power * one.gap, (power - 1) * one.square)
 
 
-def _norm(operation: LayerNorm | BatchNorm, one: _Power) -> _Power:
-    size = one.square if isinstance(operation, LayerNorm) else one.gap
+def _norm(operation: LayerNorm | BatchNorm, one: _Power, size: Fraction) -> _Power:
     if operation.epsilon and size:
         raise _MixedError
-    kept = one.gap - size
-    return _Power(Fraction(0), kept, -size)
-
-
-def _unknown(operation: Operation, *parts: _Power) -> _Power:
-    if any(own != replace(parts[0], back=own.back) or own.square for own in parts):
-        raise _MixedError
-    return _Power()
+    return _Power(Fraction(0), one.gap - size, -size)
 
 
 _POWER: Table[_Power] = Table(
     {
         Input: lambda operation: _Power(),
         Dense: _dense,
-        Gain: _still,
+        Gain: _sum,
         Bias: _still,
         SharedBias: _still,
-        Addition: _still,
+        Addition: _sum,
         Activation: _activation,
-        LayerNorm: _norm,
-        BatchNorm: _norm,
-        Product: _unknown,
+        Product: _still,
+        LayerNorm: lambda operation, one: _norm(operation, one, one.square),
+        BatchNorm: lambda operation, one: _norm(operation, one, one.gap),
     }
 )
 
@@ -214,13 +211,14 @@ def _slopes(graph: LayerGraph, normalised: bool) -> list[_Column]:
 
 
 def _scaled(graph: LayerGraph, factor: float) -> LayerGraph:
-    def scaled(operation: Operation) -> Operation:
-        if not isinstance(operation, Dense):
-            return operation
-        return replace(operation, variance=float(operation.variance) * factor)
-
-    new = (replace(layer, operation=scaled(layer.operation)) for layer in graph.layers)
+    new = (replace(layer, operation=_SCALED(layer.operation, factor)) for layer in graph.layers)
     return replace(graph, layers=tuple(new))
+
+
+_SCALED: Table[Operation] = Table(
+    {Dense: lambda own, factor: replace(own, variance=float(own.variance) * factor)},
+    lambda own, factor: own,
+)
 
 
 def _sizes(graph: LayerGraph, normalised: bool) -> Array:

@@ -20,7 +20,7 @@ from tpcalc.meanfield.reading import layers
 from tpcalc.meanfield.recursion import propagate
 from tpcalc.nonlinearity.estimators import mean_of, root_of_ratio
 from tpcalc.nonlinearity.tensors.gradients import parameter_growth, parameter_shift
-from tpcalc.passes.debias import OUTPUTS, UNITS
+from tpcalc.practice.debias import OUTPUTS, UNITS, debiased
 from tpcalc.program.program import Program
 from tpcalc.questions.first_order import first_order
 from tpcalc.results import Estimate, Method
@@ -198,7 +198,8 @@ def debiased_run(
     run = checks.of_type(run, Training, "run", hint="Give tp.Training(network, 'mup', data).")
     for part in checks.names(parts, "parts"):
         checks.one_of("part of a debiased run", part, (UNITS, OUTPUTS))
-    return run.debiased(tuple(parts), checks.real(scale, "scale", above=0)).cells
+    scale = checks.real(scale, "scale", above=0)
+    return run.rewritten(lambda template: debiased(template, parts, scale)).cells
 
 
 def first_layer_only(run: Training) -> Training:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -20,7 +20,6 @@ from tpcalc.networks.own import as_network
 from tpcalc.passes.as_blocks import MANY, SOME
 from tpcalc.passes.course import Path
 from tpcalc.passes.course import Rate as UpdateRate
-from tpcalc.passes.debias import debiased
 from tpcalc.passes.template import BETWEEN, Template
 from tpcalc.passes.unroll import Schedule, Unrolled, unroll
 from tpcalc.program.family import Mark
@@ -316,10 +315,10 @@ class Training(Shown):
             UsageError: It has no data, or its depth is the symbol L.
             StudyError: Targets that are no outputs, or vectors to watch that are not there.
         """
-        return self.debiased(())
+        return self.rewritten(lambda template: template)
 
-    def debiased(self, parts: Collection[str], scale: Number = 1) -> Unrolled:
-        """The same with units or outputs in terms of averages at the start (``passes/debias``)."""
+    def rewritten(self, rule: Callable[[Template], Template]) -> Unrolled:
+        """The same of another template."""
         data, network = self.data, self.network
         if data is None:
             raise no_samples(data)
@@ -341,8 +340,7 @@ class Training(Shown):
             self._nodes(len(written.nodes), self.batch + len(self.queries)),
             hint="Take fewer steps or samples, or a smaller network.",
         )
-        model = Template(written, (INPUT,))
-        model = debiased(model, parts, scale) if parts or scale != 1 else model
+        model = rule(Template(written, (INPUT,)))
         asked = sum(prod(size for _, size in model.program.types[r].axes) for r in model.outputs)
         if asked != data.outputs:
             raise StudyError(
@@ -364,7 +362,7 @@ class Training(Shown):
             rate=self.rate,
             kept=self.kept,
             path=self.path,
-            data=data.inputs if parts else (),
+            data=data.inputs,
         )
         return unroll(model, schedule, keep=self.watch.__contains__)
 

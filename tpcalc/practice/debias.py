@@ -129,9 +129,3 @@ _READ: Table[tuple[Ref, ...]] = Table(
     lambda node: (),
 )
 """What a linear map of a weight and a vector, or of data, reads."""
-
-
-def averaged(out: Builder, ref: Ref, axis: str) -> Ref:
-    """The average along the axis of samples; what lacks it is its own."""
-    size = dict(out.type(ref).axes).get(axis)
-    return ref if size is None else total(out, [(Fraction(1, size), None, ref, (axis,))])
