@@ -134,7 +134,7 @@ def _option(
 
 
 @cache
-def _words() -> dict[str, dict[str, dict[str, Any]]]:
+def _words() -> dict[str, dict[str, Any]]:
     return tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
 
 
@@ -143,7 +143,8 @@ def _told(command: str, own: inspect.Parameter) -> inspect.Parameter:
     if hasattr(own.annotation, "__metadata__") or own.kind is own.VAR_KEYWORD:
         return own
     key, known = own.name.replace("_", "-"), _words()
-    said = known.get(command, {}).get(key) or known["flags"][key]
+    words = known.get(command, {})
+    said = words.get(key) or known.get(words.get("like", ""), {}).get(key) or known["flags"][key]
     said = dict(known["flags"][said["as"]] if "as" in said else said)
     names, metavar = said.pop("names", ()), said.pop("value", None)
     if own.annotation is bool and not names:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from math import sqrt
 from time import perf_counter
 from typing import NamedTuple
 
@@ -38,6 +39,7 @@ from tpcalc.results.nonlinearity import (
     PathRow,
     Route,
 )
+from tpcalc.results.practice import SLACK, Thresholds
 from tpcalc.results.tables import provenance
 
 ROUNDING = 1e-14
@@ -136,7 +138,7 @@ def _by_recursion(
     graph = layers(network, inputs)
     states = propagate(graph)
     steady = stability(graph, states)
-    rows = _rows(graph, states, steady)
+    rows = layer_rows(graph, states, steady)
     notes = _stability_notes(steady, sampling)
     measured: tuple[MeasuredRow, ...] = ()
     ends: tuple[MeasuredEnd, ...] = ()
@@ -193,7 +195,10 @@ def _settings(sampling: Sampling | None) -> dict[str, str]:
     }
 
 
-def _rows(graph: LayerGraph, states: tuple[State, ...], steady: Stability) -> tuple[LayerRow, ...]:
+def layer_rows(
+    graph: LayerGraph, states: tuple[State, ...], steady: Stability
+) -> tuple[LayerRow, ...]:
+    """Every layer in the limit."""
     return tuple(
         _row(
             index,
@@ -261,16 +266,17 @@ def _guidelines(rows: tuple[LayerRow, ...]) -> tuple[tuple[str, bool], ...]:
 
     Source: Schoenherr, The nonlinearity coefficient, chapter 1 (guidelines 1, 3, 5).
     """
-    last = rows[-1]
-    scales = [row.square.value for row in rows[1:]]
+    bar, last = Thresholds(), rows[-1]
+    low, high = (end(sqrt(row.square.value) for row in rows[1:]) for end in (min, max))
+    nlc, most, bias = last.total.value, bar.nlc[0], last.bias.value
     return (
+        (f"1 <= NLC <= {most:g} (it is {nlc:.4g})", nlc <= most * (1 + SLACK)),
         (
-            f"1 <= NLC <= 5 (it is {last.total.value:.4g})",
-            1 <= last.total.value * (1 + 1e-9) <= 5 * (1 + 1e-9),
+            f"layers of order one (LSCALE from {low:.3g} to {high:.3g})",
+            "fail" not in {bar.grade("scale", low), bar.grade("scale", high)},
         ),
         (
-            f"layers of order one (q from {min(scales):.3g} to {max(scales):.3g})",
-            min(scales) >= 0.01 and max(scales) <= 100,
+            f"LBIAS of the output below {bar.bias[1]:g} (it is {bias:.4g})",
+            bar.grade("bias", bias) != "fail",
         ),
-        (f"LBIAS of the output below 10 (it is {last.bias.value:.4g})", last.bias.value < 10),
     )

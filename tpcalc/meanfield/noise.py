@@ -20,17 +20,26 @@ LINEAR = 1e-3  # of a length: up to here deviations are followed by their factor
 
 
 class Format(NamedTuple):
-    """A number format: its rounding, and the largest number that it has."""
+    """A number format: its rounding in round numbers, the largest number, bits behind the point."""
 
     text: str
     rounding: float
     largest: float
+    bits: int
+
+    @property
+    def epsilon(self) -> float:
+        """The distance from 1 to the next number."""
+        return 2.0**-self.bits
 
 
-FORMATS = (
-    Format("rounding of 32-bit floats", 1e-7, 3.4028235e38),
-    Format("rounding of 64-bit floats", 1e-16, 1.7976931e308),
-)
+FORMATS = {
+    "float16": Format("rounding of 16-bit floats", 1e-3, 65504.0, 10),
+    "bfloat16": Format("rounding of bfloat16", 1e-2, 3.3895314e38, 7),
+    "float32": Format("rounding of 32-bit floats", 1e-7, 3.4028235e38, 23),
+    "float64": Format("rounding of 64-bit floats", 1e-16, 1.7976931e308, 52),
+}
+USUAL_FORMATS = FORMATS["float32"], FORMATS["float64"]
 
 
 def reaches(
@@ -41,7 +50,9 @@ def reaches(
     Source: Schoenherr, The nonlinearity coefficient, section 5.6.
     """
     widths = sampling.widths if sampling else (USUAL,)
-    noises = [Format(f"networks of width {n}", n**-0.5, FORMATS[0].largest) for n in widths]
+    noises = [
+        FORMATS["float32"]._replace(text=f"networks of width {n}", rounding=n**-0.5) for n in widths
+    ]
     return tuple(
         NoiseReach(
             each.text,
@@ -49,7 +60,7 @@ def reaches(
             steady.reach(each.rounding),
             overflow(graph, states, steady, each),
         )
-        for each in (*noises, *FORMATS)
+        for each in (*noises, *USUAL_FORMATS)
     )
 
 

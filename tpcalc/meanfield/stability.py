@@ -212,11 +212,11 @@ def _added(operation: Addition, own: State, curved: bool, *parents: State) -> It
 
 
 def _activated(operation: Activation, own: State, curved: bool, read: State) -> list[_Part]:
-    turn = _mean_growth(operation.tau, read.square) if curved else ZERO
+    turn = mean_growth(operation.tau, read.square) if curved else ZERO
     return [_Part(stability_number(operation.tau, read.square), mean_by_length=turn)]
 
 
-def _mean_growth(tau: Expr, q: Bounded) -> Bounded:
+def mean_growth(tau: Expr, q: Bounded) -> Bounded:
     """The derivative of E tau(s) by log q: (E tau(s) s^2 / q - E tau(s)) / 2."""
     return (average(tau * Var(0) ** 2, q) * q.inverse() - Kernels(tau).mean(q)) * 0.5
 

@@ -90,11 +90,15 @@ def rewritten(
     chosen = None if only is None else {numbered(graph, layer) for layer in only}
     for layer in (k for k in chosen or () if not 0 < k <= graph.last):
         raise UsageError(f"there is no layer {layer}: they are 1 to {graph.last}.", where="only")
-    found = rebuilt(graph, rule, chosen)
+    return _lines(rebuilt(graph, rule, chosen))
+
+
+def _lines(graph: LayerGraph) -> Lines | LayerGraph:
+    """Lines where layers are written by such."""
     try:
-        return written(found)
+        return written(graph)
     except StudyError:
-        return found
+        return graph
 
 
 def rebuilt(graph: LayerGraph, rule: Rule, only: Collection[int] | None = None) -> LayerGraph:
@@ -246,6 +250,88 @@ def scale_weights(factor: Number) -> Rule:
         return (replace(operation, variance=operation.variance * size),)
 
     return _rule({Dense: scaled})
+
+
+def unit_weights(operation: Operation, reads: Reads) -> Sequence[Operation]:
+    """Weights that make second moments 1 again, layer after layer: a rule.
+
+    Args:
+        operation: A layer.
+        reads: What it reads.
+
+    Returns:
+        What stands in its place.
+
+    Source: Schoenherr, The nonlinearity coefficient, section 9.3 (LeCun and He initialization).
+
+    Example:
+        >>> from tpcalc.meanfield.notation.architectures import Design, mlp
+        >>> rewritten(mlp(1, Design("relu")), unit_weights).lines[3].word.variance
+        2.0
+    """
+    return (_UNIT(operation, reads),)
+
+
+_UNIT: Table[Operation] = Table(
+    {Dense: lambda dense, reads: replace(dense, variance=1 / reads.square)},
+    lambda operation, reads: operation,
+)
+
+
+def skipping(network: Layers, skip: Number, branch: Number) -> Lines | LayerGraph:
+    """Skip connections: what an activation (or the norm before it) reads, plus the matrix behind.
+
+    Args:
+        network: The network.
+        skip: The weight of what is carried on.
+        branch: The weight of what is added to it.
+
+    Returns:
+        Lines, or layers where no lines write them.
+
+    Source: Schoenherr, The nonlinearity coefficient, section 8.9.
+
+    Example:
+        >>> from tpcalc.meanfield.notation.architectures import Design, mlp
+        >>> found = skipping(mlp(2, Design("relu", 2)), 0.6, 0.8)
+        >>> [line.word.name for line in found.lines]
+        ['input', 'dense', 'relu', 'dense', 'addition', 'relu', 'dense']
+    """
+    return _lines(with_skips(layers(network), skip, branch))
+
+
+def with_skips(graph: LayerGraph, skip: Number, branch: Number) -> LayerGraph:
+    """What an activation (or its norm) reads is added to the matrix that reads it, with weights."""
+    sources = _skips(graph)
+    made, place = [Layer(graph.layers[0].operation, ())], [0]
+    for index, layer in enumerate(graph.layers[1:], 1):
+        made.append(Layer(layer.operation, tuple(place[p] for p in layer.parents), layer.place))
+        if index in sources:
+            joined = place[sources[index]], len(made) - 1
+            made.append(Layer(Addition((skip, branch)), joined))
+        place.append(len(made) - 1)
+    return LayerGraph(tuple(made))
+
+
+def _skips(graph: LayerGraph) -> dict[int, int]:
+    """For ends of blocks, a matrix behind an activation or its bias, what their start reads."""
+    layers, found = graph.layers, dict[int, int]()
+    readers: dict[int, list[int]] = {}
+    for index, layer in enumerate(layers):
+        for parent in layer.parents:
+            readers.setdefault(parent, []).append(index)
+    for index, layer in enumerate(layers):
+        bent = layers[layer.parents[0]] if layer.operation.matrix else layer
+        if not bent.operation.bends or len(bent.parents) != 1 or bent is layer:
+            continue
+        start, end = bent.parents[0], index
+        if layers[start].operation.normalises:
+            start = layers[start].parents[0]
+        for reader in readers.get(end, [])[:1]:
+            end = reader if type(layers[reader].operation) is Bias else end
+        if start and end < graph.last:
+            found[end] = start
+    return found
 
 
 def orthogonal(operation: Operation, reads: Reads) -> Sequence[Operation]:

@@ -67,6 +67,12 @@ from tpcalc.results.orders import RealPower as RealPower
 from tpcalc.results.orders import Solution as Solution
 from tpcalc.results.orders import SolvedParameter as SolvedParameter
 from tpcalc.results.orders import SolvedStep as SolvedStep
+from tpcalc.results.practice import Advice as Advice
+from tpcalc.results.practice import Change as Change
+from tpcalc.results.practice import Effect as Effect
+from tpcalc.results.practice import Guideline as Guideline
+from tpcalc.results.practice import LayerValue as LayerValue
+from tpcalc.results.practice import Thresholds as Thresholds
 from tpcalc.results.sheet import Asymptote as Asymptote
 from tpcalc.results.sheet import CovarianceMap as CovarianceMap
 from tpcalc.results.sheet import CovarianceRow as CovarianceRow

@@ -4,12 +4,17 @@ from tpcalc.arguments import all_public as _all_public
 from tpcalc.nonlinearity.tensors.gradients import parameter_growth as parameter_growth
 from tpcalc.nonlinearity.tensors.gradients import parameter_shift as parameter_shift
 from tpcalc.practice.gradient_scales import gradient_scales as gradient_scales
+from tpcalc.practice.guidelines import all_or_nothing as all_or_nothing
+from tpcalc.practice.guidelines import bias_limit as bias_limit
+from tpcalc.practice.guidelines import elasticity as elasticity
 from tpcalc.practice.rewrites import norm_first as norm_first
 from tpcalc.practice.rewrites import orthogonal as orthogonal
 from tpcalc.practice.rewrites import retune as retune
 from tpcalc.practice.rewrites import rewritten as rewritten
 from tpcalc.practice.rewrites import scale_weights as scale_weights
+from tpcalc.practice.rewrites import skipping as skipping
 from tpcalc.practice.rewrites import swap as swap
+from tpcalc.practice.rewrites import unit_weights as unit_weights
 from tpcalc.practice.training import debiased_run as debiased_run
 from tpcalc.practice.training import first_layer_only as first_layer_only
 from tpcalc.practice.training import loss_scales as loss_scales
@@ -18,5 +23,6 @@ from tpcalc.practice.training import output_shift as output_shift
 from tpcalc.practice.training import rate_grid as rate_grid
 from tpcalc.practice.training import shift_powers as shift_powers
 from tpcalc.practice.training import shifts as shifts
+from tpcalc.results.practice import Thresholds as Thresholds
 
 _all_public(globals())

@@ -10,6 +10,7 @@ from typing import get_args, get_type_hints
 from tpcalc import checks
 from tpcalc.errors import StudyError
 from tpcalc.results import (
+    Advice,
     Comparison,
     Contrast,
     DepthExperiment,
@@ -66,6 +67,7 @@ class ReportInput:
     sheet: Sheets | None = None  # activations side by side
     signal: Signal | None = None  # signals in a deep network at the start
     nonlinearity: Nonlinearity | None = None  # its nonlinearity coefficient
+    advice: Advice | None = None  # guidelines for its design
     limit: LimitTable | None = None
     finite: FiniteTable | None = None  # the same program at finite widths
     comparison: Comparison | None = None  # limit against finite widths

@@ -3,36 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tpcalc.cli.asked import Asked, of_network
 from tpcalc.cli.option import many, whole_numbers
-
-if TYPE_CHECKING:
-    from tpcalc.errors import UsageError
-    from tpcalc.meanfield.notation.architectures import Design
-    from tpcalc.meanfield.operations import Input as Moments
-
-_NETWORKS = ("mlp", "resnet")
 
 
 @many
+@of_network
 def nlc(
-    model: str,
-    depth: int | None = None,
-    act: str | None = None,
-    weights: str | None = None,
-    biases: str | None = None,
-    norm: str | None = None,
-    batch: int | None = None,
-    family: str | None = None,
-    rank: str | None = None,
-    bias: str | None = None,
-    skip: str | None = None,
-    branch: str | None = None,
-    q: str | None = None,
-    c: str | None = None,
+    asked: Asked,
     widths: str = "",
     seeds: int = 4,
     inputs: int = 500,
@@ -48,11 +28,7 @@ def nlc(
     from tpcalc.meanfield.measured import Sampling
 
     check_page(out)
-    layers = {"depth": depth, "act": act, "weights": weights, "biases": biases, "norm": norm}
-    layers |= {"batch": batch, "family": family, "rank": rank, "bias": bias}
-    typed = {**layers, "skip": skip, "branch": branch, "q": q, "c": c}
     known_device(device)
-    asked = _asked(model, {key: v for key, v in typed.items() if v is not None})
     sampling = None
     if widths:
         sizes = tuple(whole_numbers("--widths", widths))
@@ -63,149 +39,3 @@ def nlc(
     found = replace(found, notes=(*found.notes, *asked.notes))
     write_page(out, f"Nonlinearity: {asked.title}", found, program_text=found.text)
     answer("nlc", {"model": found.model}, found, asked.title, as_json, written={"out": out})
-
-
-Typed = dict[str, Any]
-
-
-class _Asked(NamedTuple):
-    """The network, what it is called, what more is said of it, and its inputs, where typed."""
-
-    network: Any
-    title: str
-    notes: tuple[str, ...] = ()
-    inputs: Moments | None = None
-
-
-def _asked(model: str, typed: Typed) -> _Asked:
-    from tpcalc.meanfield.notation.notation import parse_graph
-    from tpcalc.meanfield.operations import Input
-    from tpcalc.study.program_file import load_network, split_model
-
-    place = split_model(model)
-    if model not in _NETWORKS and place is None:
-        text = _read(model)
-        if typed:
-            raise _stray(next(iter(typed)), "the file says what the layers are")
-        return _Asked(parse_graph(text), Path(model).name)
-    start = Input(_number(typed, "q", "1"), _number(typed, "c", "0"))
-    if place is None:
-        return _network(model, typed, start)
-    for name in (word for word in typed if word not in ("q", "c")):
-        raise _stray(name, "the file says what the network is")
-    name, network = load_network(*place)
-    return _Asked(network, f"{name}: {network.words}", inputs=start)
-
-
-def _network(model: str, typed: Typed, start: Moments) -> _Asked:
-    from tpcalc.meanfield.notation.architectures import mlp, resnet
-
-    design = _design(typed)
-    if model == "mlp":
-        for name in ("skip", "branch"):
-            if name in typed:
-                raise _stray(name, "an mlp has no skip connections; take resnet")
-    if "batch" in typed and design.norm != "batch":
-        raise _stray("batch", "it is the batch of batch norm (--norm batch)")
-    depth = typed.get("depth", 10)
-    title = f"{model}, depth {depth}, {design.tau.name}"
-    if design.norm != "none":
-        title += f", {design.norm} norm"
-    if model == "mlp":
-        return _Asked(mlp(depth, design, start), title, _see_signal(depth, design))
-    parts = (_number(typed, name, "1") for name in ("skip", "branch"))
-    return _Asked(resnet(depth, design, start, *parts), title)
-
-
-def _design(typed: Typed) -> Design:
-    from tpcalc.cli.values import kept
-    from tpcalc.meanfield.notation.architectures import Design
-
-    rank = _number(typed, "rank", "1") if "rank" in typed else None
-    biases, bias = _number(typed, "biases", "0"), typed.get("bias", "independent")
-    words = (typed.get("norm", "none"), typed.get("family", "gaussian"), rank, bias)
-    design = Design(
-        typed.get("act", "relu"), _number(typed, "weights", "1"), biases, *words, typed.get("batch")
-    )
-    share = Fraction(1) if rank is None else rank
-    if "weights" in typed or not share:
-        return design
-    added = biases if bias == "independent" else biases * share
-    return replace(design, weights=kept(design.tau.tau, added, share))
-
-
-def _see_signal(depth: int, design: Design) -> tuple[str, ...]:
-    """What ``tpcalc signal`` says of the same layers, where it takes them."""
-    if design.norm != "none" or design.family == "padded" or not _lasting(design):
-        return ()
-    flags = f"--weights {_typed(design.weights)}"
-    if design.biases:
-        flags += f" --biases {_typed(design.biases)}"
-    if design.rank is not None:
-        flags += f" --rank {_typed(design.rank)}"
-    if design.family != "gaussian":
-        flags += f" --family {design.family}"
-    line = f"tpcalc signal {design.tau.name} {flags} --depth {depth}"
-    return (f"Phase, depth scales and the spectrum of the same layers: {line}",)
-
-
-def _lasting(design: Design) -> bool:
-    """Whether lengths have a fixed point, with biases as that command takes them."""
-    from tpcalc.errors import TpcalcError
-    from tpcalc.meanfield.maps.layer_map import LayerMap
-
-    if design.rank is not None and design.biases and design.bias == "independent":
-        return False
-    rank = 1.0 if design.rank is None else float(design.rank)
-    layer = LayerMap(design.tau.tau, float(design.weights), float(design.biases), rank=rank)
-    try:
-        return layer.every_length or layer.fixed_point.value > 0
-    except TpcalcError:
-        return False
-
-
-def _typed(number: Any) -> str:
-    """A number as a flag takes it: decimals, or its fraction where that is exact and shorter."""
-    decimals, fraction = f"{float(number):g}", str(number)
-    if Fraction(decimals) == number or len(fraction) > len(decimals) + 2:
-        return decimals
-    return fraction
-
-
-def _read(model: str) -> str:
-    from tpcalc.doors import files
-    from tpcalc.errors import UsageError
-
-    place = Path(model)
-    if not place.suffix and not place.exists():
-        hint = (
-            "Write one layer a line into a file: x = input(1, 0), then a = dense(x, 1.5); or give "
-            "a network of a file, file.py:net."
-        )
-        if _is_activation(model):
-            hint = f"Write mlp --act {model}."
-        raise UsageError(f"{model!r} is neither mlp nor resnet, nor a file.", hint=hint)
-    return files.text(place, "file of layers")
-
-
-def _is_activation(word: str) -> bool:
-    from tpcalc.activations.entries import lookup
-    from tpcalc.errors import TpcalcError
-
-    try:
-        lookup(word)
-    except TpcalcError:
-        return False
-    return True
-
-
-def _number(typed: Typed, name: str, default: str) -> Fraction:
-    from tpcalc.cli.values import rational
-
-    return rational(f"--{name}", typed.get(name, default))
-
-
-def _stray(name: str, why: str) -> UsageError:
-    from tpcalc.errors import UsageError
-
-    return UsageError(f"--{name}: {why}.", hint="Leave it out.")

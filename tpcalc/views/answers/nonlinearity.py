@@ -6,14 +6,16 @@ from math import exp, expm1
 
 from tpcalc.results import Estimate
 from tpcalc.results.nonlinearity import MeasuredEnd, MeasuredValue, NoiseReach, Nonlinearity
+from tpcalc.results.practice import Thresholds
 from tpcalc.views.answers.nonlinearity_plot import nonlinearity_figures
 from tpcalc.views.numbers import SETTLED, count, plain, score, scores, settled
 from tpcalc.views.tables import Cell, Table, z_cell
 from tpcalc.views.view import Judgement, Part, View, view
 
 _SHOWN = ("NLC", "LBIAS", "LSCALE", "QMNEX", "QMNSTD", "JACF", "NKURT", "NGHI", "CVNSTD", "LCV")
-_LINEAR, _NONLINEAR = 1.01, 5.0  # all but linear below, overfitting above
-_FAINT, _ALIKE = 0.01, 10.0  # of the rules for second moments and LBIAS
+_BAR = Thresholds()
+_LINEAR, _NONLINEAR = _BAR.linear, _BAR.nlc[0]  # all but linear below, overfitting above
+_FAINT, _ALIKE = _BAR.scale[1] ** -2, _BAR.bias[1]  # of the rules for second moments and LBIAS
 _BIASED = 1e4  # from here on inputs differ by less than a float of 32 bits shows of the layer
 _EXPONENT = 600  # beyond, e to this power leaves the range of a float
 _STABLE = {

@@ -1,0 +1,396 @@
+"""The guidelines for designs at the start of training, each a number with limits: a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import expm1, inf, log
+from types import MappingProxyType
+from typing import NamedTuple
+
+from tpcalc.errors import StudyError, TpcalcError
+from tpcalc.functions import Expr, Var
+from tpcalc.functions.fn import derivative
+from tpcalc.integrals.activation_moments import Kernels
+from tpcalc.integrals.bounded import EPS, Bounded, bounded
+from tpcalc.integrals.given import of_activation
+from tpcalc.meanfield.activations.covariance import CovarianceKernel
+from tpcalc.meanfield.graph import LayerGraph
+from tpcalc.meanfield.noise import FORMATS, USUAL, overflow
+from tpcalc.meanfield.nonlinearity import coefficient, log_square
+from tpcalc.meanfield.operations import Activation, Bias, Dense, Input, Number
+from tpcalc.meanfield.recursion import propagate
+from tpcalc.meanfield.stability import Stability, mean_growth, stability_number
+from tpcalc.meanfield.state import State
+from tpcalc.practice.orthogonality import inequality
+from tpcalc.practice.rewrites import rebuilt, scale_weights
+from tpcalc.program.base import Table
+from tpcalc.results import Estimate, Method
+from tpcalc.results.nonlinearity import LayerRow, MeasuredRow, MeasuredValue
+from tpcalc.results.practice import Grade, Guideline, LayerValue, Thresholds
+
+HARMFUL_BIAS, LOST = (
+    10.0,
+    1000.0,
+)  # LBIAS, and the coefficient of noisy networks: nothing is learned
+DOUBLED = 2.0
+SCALES = (0.5, DOUBLED, 10.0)  # of the variances of weights
+
+
+class Noise(NamedTuple):
+    """Noise of inputs or layers, over their size; whether a network is judged by it."""
+
+    text: str
+    size: float
+    judged: bool = True
+
+
+@dataclass(frozen=True)
+class Case:
+    """A network as guidelines look at it.
+
+    Args:
+        rows: Its layers in the limit.
+        thresholds: What is judged by.
+        noises: What it has to bear.
+        graph: Its layers, where the recursion follows them.
+        states: Their states.
+        steady: Their Gaussian stability.
+        measured: Networks of finite width.
+        inequality: Of drawn networks sqrt(m_2) / m_1, where it was measured.
+        scales: What variances of weights are multiplied by.
+        why: Why there is no graph.
+    """
+
+    rows: Sequence[LayerRow]
+    thresholds: Thresholds
+    noises: tuple[Noise, ...] = ()
+    graph: LayerGraph | None = None
+    states: tuple[State, ...] = ()
+    steady: Stability | None = None
+    measured: tuple[MeasuredRow, ...] = ()
+    inequality: MeasuredValue | None = None
+    scales: tuple[float, ...] = SCALES
+    why: str = ""
+
+    @property
+    def followed(self) -> tuple[LayerGraph, Stability]:
+        """The layers, where the recursion follows them."""
+        if self.graph is None or self.steady is None:
+            raise StudyError(f"the recursion does not follow the network: {self.why}")
+        return self.graph, self.steady
+
+    @property
+    def activations(self) -> list[LayerRow]:
+        """Layers that bend one other."""
+        return [row for row in self.rows if row.growth is not None and len(row.reads) == 1]
+
+    def at_width(self, name: str) -> dict[int, MeasuredValue]:
+        """A metric of the layers of the widest networks."""
+        width = max((row.width for row in self.measured), default=0)
+        here = (row for row in self.measured if row.width == width)
+        return {row.layer: value for row in here if (value := row.value(name)) is not None}
+
+
+class Found(NamedTuple):
+    """What a guideline sees: layers with numbers, the number that is judged, and where."""
+
+    layers: Iterable[tuple[int, Estimate]] = ()
+    value: Estimate | None = None
+    layer: int | None = None
+    measured: Mapping[int, MeasuredValue] = MappingProxyType({})
+    judged: MeasuredValue | None = None
+    notes: tuple[str, ...] = ()
+    least: Grade = "pass"
+
+
+class Rule(NamedTuple):
+    """A guideline: its thresholds by name, what it asks for, what it looks at, and how."""
+
+    threshold: str
+    title: str
+    metric: str
+    look: Callable[[Case], Found]
+
+
+def guideline(key: str, case: Case) -> Guideline:
+    """A network judged by one guideline; what cannot be had is said."""
+    rule = GUIDELINES[key]
+    limits = getattr(case.thresholds, rule.threshold) if rule.threshold else ()
+    known = Guideline(key, rule.title, rule.metric, "open", limits=limits)
+    try:
+        found = rule.look(case)
+    except TpcalcError as error:
+        where = f"{error.where}: " if error.where else ""
+        return replace(known, notes=(f"{where}{error.message}",))
+    names = {row.index: row.operation for row in case.rows}
+    layers = tuple(LayerValue(k, names[k], v, found.measured.get(k)) for k, v in found.layers)
+    grade: Grade = "open" if rule.threshold else "report"
+    if rule.threshold and found.value is not None:
+        grade = _worse(case.thresholds.grade(rule.threshold, found.value.value), found.least)
+    measured: Grade = "open"
+    if rule.threshold and found.judged is not None:
+        measured = case.thresholds.grade(rule.threshold, found.judged.mean.value)
+    told = (found.value, found.layer, limits, layers, found.judged, measured, found.notes)
+    return Guideline(key, rule.title, rule.metric, grade, *told)
+
+
+def _worse(one: Grade, other: Grade) -> Grade:
+    order: tuple[Grade, ...] = ("pass", "warn", "fail")
+    return max(one, other, key=order.index)
+
+
+# ------------------------------------------------------------------------------ what they look at
+
+
+def _nlc(case: Case) -> Found:
+    last, own = case.rows[-1], case.at_width("NLC")
+    layers = [(row.index, row.total) for row in case.rows[1:]]
+    return Found(layers, last.total, last.index, own, own.get(last.index))
+
+
+def _gaussian(case: Case) -> Found:
+    graph, steady = case.followed
+    layers = [(row.index, row.growth) for row in case.activations if row.growth is not None]
+    worst = max(layers, key=lambda pair: abs(pair[1].value), default=(None, None))[0]
+    notes = ["measured: LCV, the spread of lengths between inputs"] if case.measured else []
+    if steady.architecture:
+        notes.append(f"a Gaussian {'unstable' if steady.architecture == 'GUA' else 'edge'} "
+                     f"architecture ({steady.architecture})")  # fmt: skip
+    beyond = overflow(graph, case.states, steady, FORMATS["float32"])
+    if beyond is not None:
+        notes.append(f"a rounding of the inputs leaves the range of float32 at layer {beyond}")
+    grade: Grade = "pass" if steady.label == "stable" else "warn"
+    value = Estimate(steady.along, EPS * steady.along, Method.QUADRATURE)
+    return Found(layers, value, worst, case.at_width("LCV"), None, tuple(notes), grade)
+
+
+def _largest(
+    case: Case, layers: list[tuple[int, Estimate]], name: str, size: Callable[[float], float]
+) -> Found:
+    """The layer where a number is largest, in the limit and of networks."""
+    layer, value = max(layers, key=lambda pair: size(pair[1].value))
+    own = case.at_width(name)
+    judged = max((own[k] for k in own if k), key=lambda each: size(each.mean.value), default=None)
+    return Found(layers, value, layer, own, judged)
+
+
+def _scale(case: Case) -> Found:
+    layers = [(row.index, bounded(row.square).root().estimate()) for row in case.rows[1:]]
+    return _largest(case, layers, "LSCALE", lambda x: abs(log(x)) if x > 0 else inf)
+
+
+def _bias(case: Case) -> Found:
+    found = _largest(case, [(row.index, row.bias) for row in case.rows[1:]], "LBIAS", lambda x: x)
+    return found._replace(notes=(f"of the output: {case.rows[-1].bias.value:.4g}",))
+
+
+def _training(case: Case) -> Found:
+    graph, _ = case.followed
+    now, last = case.rows[-1], len(case.rows) - 1
+    notes, change = [], Estimate(inf, 0.0, Method.QUADRATURE)
+    for factor in case.scales:
+        said = f"weights of {factor:g} times the variance"
+        try:
+            states = propagate(rebuilt(graph, scale_weights(factor)))
+            own = bounded(coefficient(states[0], states[last]))
+        except TpcalcError as error:
+            notes.append(f"{said}: {error.message}")
+            continue
+        ratio = own / bounded(now.total)
+        if factor == DOUBLED:
+            change = (ratio if ratio.value >= 1 else ratio.inverse()).estimate()
+        size = states[last].square.value / now.square.value
+        bias = max(state.bias for state in states[1:])
+        notes.append(f"{said}: NLC {own.value:.4g}, q {size:.3g} times, LBIAS up to {bias:.3g}")
+    layers = []
+    for row in case.activations if case.scales == SCALES else ():
+        square = case.states[row.reads[0]].square
+        tau = _FUNCTION(graph.layers[row.index].operation)
+        layers.append((row.index, elasticity(tau, square).estimate()))
+    worst = max(layers, key=lambda pair: abs(pair[1].value), default=(None, None))[0]
+    return Found(layers, change, worst, notes=tuple(notes))
+
+
+def _noise(case: Case) -> Found:
+    nlc, worst = case.rows[-1].total, max(row.bias.value for row in case.rows[1:])
+    notes, least = [], case.thresholds.grade("noise", 0)
+    for each in case.noises:
+        size = each.size * nlc.value
+        notes.append(f"{each.text}: noise x NLC = {size:.3g}, outputs are off by about twice that")
+        if each.judged and size * worst >= 1 > size:
+            notes.append(f"{each.text}: times the largest LBIAS it is {size * worst:.3g}")
+            least = "warn"
+        if each.judged and each.size * worst >= 1:
+            notes.append(f"{each.text}: noise x LBIAS >= 1, so that no metric can be measured")
+    largest = max((each for each in case.noises if each.judged), key=lambda each: each.size)
+    value = (bounded(nlc) * largest.size).estimate()
+    own = case.at_width("NLC").get(case.rows[-1].index)
+    judged = own and replace(own, mean=_times(own.mean, largest.size), limit=value)
+    return Found((), value, None, {}, judged, tuple(notes), least)
+
+
+def _times(mean: Estimate, factor: float) -> Estimate:
+    return replace(mean, value=mean.value * factor, stderr=mean.stderr * factor)
+
+
+def _inequality(case: Case) -> Found:
+    graph, _ = case.followed
+    shown = {len(case.rows) - 1} | {row.index for row in case.activations}
+    try:
+        roots = [each.root().estimate() for each in inequality(graph, case.states)]
+    except StudyError as error:
+        if case.inequality is None:
+            raise
+        return Found((), None, None, {}, case.inequality, (f"{error.where}: {error.message}",))
+    layers = [(k, each) for k, each in enumerate(roots) if k in shown]
+    own = case.inequality and replace(case.inequality, limit=roots[-1])
+    return Found(layers, roots[-1], len(roots) - 1, {len(roots) - 1: own} if own else {}, own)
+
+
+def _bend(case: Case) -> Found:
+    layers: list[tuple[int, Estimate]] = []
+    _ = case.followed
+    for row in case.activations:
+        half = log_square(case.states[row.reads[0]], case.states[row.index]) * 0.5
+        value = expm1(half.value)
+        layers.append((row.index, Bounded(value, (1 + value) * half.error).estimate()))
+    if not layers:
+        linear = Estimate(0.0, 0.0, Method.EXACT)
+        return Found((), linear, notes=("no activation bends a layer: the network is linear",))
+    worst, least = min(layers, key=lambda pair: pair[1].value)
+    return Found(layers, least, worst)
+
+
+def _width(case: Case) -> Found:
+    graph, _ = case.followed
+    widths = sorted({row.width for row in case.measured}) or [USUAL]
+    sizes: list[float] = []
+    for layer in graph.layers:
+        sizes.append(_SIZE(layer.operation, *(sizes[p] for p in layer.parents)))
+    notes = [f"narrowest layer or rank: {_narrowest(graph, sizes):g} n"]
+    for width in widths:
+        counts = (
+            _COUNT(each.operation, width, size, *(sizes[p] for p in each.parents))
+            for each, size in zip(graph.layers, sizes, strict=True)
+        )
+        said = f"width {width}: {sum(counts):,.0f} parameters"
+        last = [row for row in case.measured if (row.width, row.layer) == (width, graph.last)]
+        value = last[0].value("NLC") if last else None
+        notes.append(said if value is None else f"{said}, NLC {value.mean.value:.4g}")
+    return Found(notes=tuple(notes))
+
+
+def _narrowest(graph: LayerGraph, sizes: list[float]) -> float:
+    ranks = (_RANK(layer.operation) for layer in graph.layers)
+    return min(*sizes, *(float(rank) for rank in ranks if rank is not None))
+
+
+_FUNCTION: Table[Expr] = Table({Activation: lambda own: own.expr})
+_RANK: Table[Number | None] = Table({Dense: lambda own: own.rank}, lambda own: None)
+_SIZE: Table[float] = Table(
+    {Input: lambda own: 1.0, Dense: lambda own, read: float(own.width)}, lambda own, *read: read[0]
+)
+
+
+def _weights(own: Dense, n: int, size: float, read: float) -> float:
+    out = size * n if own.outputs is None else own.outputs
+    if own.rank is None:
+        return out * read * n
+    return float(own.rank) * n * (out + read * n)
+
+
+_COUNT: Table[float] = Table(
+    {Dense: _weights, Bias: lambda own, n, size, read: size * n}, lambda own, n, *sizes: 0.0
+)
+
+GUIDELINES: dict[str, Rule] = {
+    "G1": Rule("nlc", "Appropriate nonlinearity", "NLC", _nlc),
+    "G2": Rule("growth", "Gaussian stability", "growth of deviations of lengths", _gaussian),
+    "G3": Rule("scale", "Layers of order one", "LSCALE", _scale),
+    "G4": Rule("sensitivity", "Stable while weights grow", "NLC at twice the variance", _training),
+    "G5": Rule("bias", "No common part of outputs", "LBIAS", _bias),
+    "G6": Rule("noise", "Stable against noise", "noise x NLC", _noise),
+    "G7": Rule("inequality", "Orthogonality", "sqrt(m2)/m1 of J J^T", _inequality),
+    "G8": Rule("bend", "Activations that bend", "NLC of a layer - 1", _bend),
+    "G9": Rule("", "Width", "parameters", _width),
+}
+"""The guidelines of chapter 6 of Schoenherr, The nonlinearity coefficient, and of section 9.7."""
+
+
+# ----------------------------------------------------------------------------------- single numbers
+
+
+@of_activation
+def elasticity(tau: Expr, q: Bounded | float = 1.0) -> Bounded:
+    """How the coefficient grows with the input: d log n(q, 0) / d log lambda at q = lambda^2.
+
+    Args:
+        tau: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
+        q: The variance.
+
+    Returns:
+        The elasticity, with a bound on its error.
+
+    Source: Schoenherr, The nonlinearity coefficient, section 6.3; by derivatives of the density.
+
+    Example:
+        >>> round(elasticity("tanh").value, 6), abs(elasticity("relu").value) < 1e-12
+        (0.155003, True)
+    """
+    q = bounded(q)
+    kernels = Kernels(tau)
+    mean, second = kernels.mean(q), kernels.second(q)
+    spread = second - mean * mean
+    steep = stability_number(derivative(tau, Var(0)), q)
+    moved = stability_number(tau, q) * second - 2 * mean * mean_growth(tau, q)
+    return 1 + steep - moved / spread
+
+
+@of_activation
+def bias_limit(tau: Expr, q: float = 1.0) -> Estimate:
+    """LBIAS of a deep plain network whose lengths stay: 1 / sqrt(1 - c), c the limit correlation.
+
+    Args:
+        tau: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
+        q: The variance of what activations read.
+
+    Returns:
+        The limit; infinite where correlations tend to 1.
+
+    Source: Schoenherr, The nonlinearity coefficient, section 5.4.3.
+
+    Example:
+        >>> round(bias_limit("swish").value, 5), bias_limit("relu").value
+        (1.71163, inf)
+    """
+    found = CovarianceKernel(tau, q).found
+    if found.kind != "chaotic":
+        stays = found.kind == "linear" and found.start.value == 0
+        return Estimate(1.0 if stays else inf, 0.0, Method.EXACT)
+    return (1 - bounded(found.limit)).inverse().root().estimate()
+
+
+def all_or_nothing(nlc: float, bias: float, unstable: bool = False, noisy: bool = False) -> str:
+    """Why a network cannot generalize, whatever the learning rate: one word, the first that holds.
+
+    Args:
+        nlc: Its nonlinearity coefficient.
+        bias: Its LBIAS.
+        unstable: Whether its architecture is Gaussian unstable.
+        noisy: Whether inputs come with noise, of batch norm or of augmentation.
+
+    Returns:
+        A word of ``FAILURES``, with the colour of figure 6.19; empty for none.
+
+    Source: Schoenherr, The nonlinearity coefficient, section 6.8 (figure 6.19).
+
+    Example:
+        >>> all_or_nothing(3, 17), all_or_nothing(2000, 1, noisy=True), all_or_nothing(2000, 1)
+        ('biased', 'noise', '')
+    """
+    if unstable:
+        return "Gaussian unstable"
+    if bias > HARMFUL_BIAS:
+        return "biased"
+    return "noise" if noisy and nlc > LOST else ""
