@@ -132,7 +132,7 @@ def _case(
 ) -> Case:
     case = Case(found.layers, bar, measured=found.measured)
     if found.route != "recursion":
-        return replace(case, why=found.notes[0])
+        return case
     graph = layers(network, inputs)
     measured = None if sampling is None else drawn_inequality(network, sampling)
     return replace(_of_graph(graph, case), measured=found.measured, inequality=measured)

@@ -59,7 +59,6 @@ class Case:
         measured: Networks of finite width.
         inequality: Of drawn networks sqrt(m_2) / m_1, where it was measured.
         scales: What variances of weights are multiplied by.
-        why: Why there is no graph.
     """
 
     rows: Sequence[LayerRow]
@@ -71,13 +70,12 @@ class Case:
     measured: tuple[MeasuredRow, ...] = ()
     inequality: MeasuredValue | None = None
     scales: tuple[float, ...] = SCALES
-    why: str = ""
 
     @property
     def followed(self) -> tuple[LayerGraph, Stability]:
         """The layers, where the recursion follows them."""
         if self.graph is None or self.steady is None:
-            raise StudyError(f"the recursion does not follow the network: {self.why}")
+            raise StudyError("the recursion does not follow the network.")
         return self.graph, self.steady
 
     @property

@@ -68,8 +68,8 @@ class Thresholds(Shown):
                 raise UsageError(
                     f"the thresholds of {own.name} are {', '.join(f'{x:g}' for x in limits)}.",
                     where="thresholds",
-                    hint="Give two: passes up to the first, warns up to the second "
-                    f"({_DEFAULTS[own.name]} by default).",
+                    hint="Give two: passes up to the first, warns up to the second: "
+                    f"{_DEFAULTS[own.name]} by default.",
                 )
         if self.linear > self.nlc[0]:
             raise UsageError(

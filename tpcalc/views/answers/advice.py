@@ -34,6 +34,8 @@ def _(found: Advice) -> View:
     if found.grade == "fail":
         broken = [each.key for each in found.guidelines if _worst(each) == "fail"]
         headline += f": {', '.join(broken)}"
+    still = [each.key for each in found.guidelines if _worst(each) == "open"]
+    reasons += [f"Open: {', '.join(still)}."] if still else []
     tables = (_guidelines(found), _notes(found.guidelines))
     changes = Part("changes", "What to change", _lead(found.changes), (_changes(found.changes),))
     layers = Part("layers", "Layer by layer", tables=tuple(_layers(found.guidelines)))
@@ -102,12 +104,12 @@ def _rows(guidelines: Iterable[Guideline], note: str, width: str = "") -> Table:
             "" if each.measured is None else settled(each.measured.mean),
             "" if each.measured is None or each.value is None or each.measured.z is None
             else z_cell(each.measured.z),
-            _limits(each),
+            *([f"{limit:g}" for limit in each.limits] or ["", ""]),
         )
         for each in guidelines
     )  # fmt: skip
     head = ("", "Guideline", "Grade", "Metric", "#Limit", "?#Layer", f"?#Measured{width}", "?#z")
-    return Table.of("Guidelines", (*head, "~Thresholds"), rows, note)
+    return Table.of("Guidelines", (*head, "#Passes to", "#Warns to"), rows, note)
 
 
 def _notes(guidelines: Iterable[Guideline]) -> Table:
