@@ -14,8 +14,11 @@ import pytest
 from agree import agree
 
 import tpcalc as tp
+from tpcalc.errors import StudyError
 
 STEPS = 5
+DATA = tp.Samples(((1.0,),), ((1.0,),))
+STILL = {"input": {"lr": 0}, "readout": {"lr": 0}}
 PUBLISHED = {4: 0.311, 16: 0.169, 64: 0.082}
 Pairs = list[tuple[tp.Tracer, tp.Tracer]]
 
@@ -136,3 +139,55 @@ def test_S1_31_A29() -> None:
 @pytest.mark.slow
 def test_S1_31_A29_at_64_blocks() -> None:
     assert_falls((4, 16, 64), 8)
+
+
+def run(act: str, linear: bool, steps: int = 1) -> tp.Training:
+    net = tp.ResNet("L", act, nonlin="post", center=True, layers=2)
+    made = tp.depth.linearized(net) if linear else net
+    return tp.Training(made, "depth-mup", DATA, steps=steps, groups=STILL)
+
+
+def test_S1_31_A29_the_public_call_is_the_program_that_is_written_out() -> None:
+    """The mean square of the last features after a step, of two blocks of relu."""
+
+    @tp.program
+    def linear(t: tp.Tracer) -> None:
+        u, v = t.gaussian("U"), t.gaussian("nV")
+        network = Network(t, [(t.matrix(f"W{k}.1"), t.matrix(f"W{k}.2")) for k in (1, 2)], True)
+        x = network.forward(u)
+        network.update((t.inner(x, v) - 1) * v)
+        t.output("size", t.inner(*[network.forward(u)] * 2))
+
+    want = tp.limit(linear, samples=2**12, seed=1)["size"]
+    found = tp.limit(tp.at_depth(run("relu", True), 2), samples=2**12, seed=2)[
+        "x[2,1,0]"
+    ].second_moment
+    assert abs(want.value - found.value) < 5 * math.hypot(want.stderr, found.stderr)
+    whole = tp.limit(both(2, steps=1), outputs=["size"], samples=2**12, seed=3)["size"]
+    assert abs(whole.value - found.value) > 5 * math.hypot(whole.stderr, found.stderr)
+
+
+@pytest.mark.parametrize("act", ["relu", "gelu"])
+def test_S1_31_networks_agree_with_the_limit(act: str) -> None:
+    names = ["f[1,0]", "f[2,0]"]
+    small = tp.at_depth(run(act, True, steps=2), 2)
+    limit = tp.limit(small, outputs=names, samples=2**11, seed=2)
+    networks = tp.simulate(small, [512, 1024], 48, outputs=names, seed=3)
+    for name in names:
+        near, far = (np.array(r.values) for r in networks.rows if r.name == name)
+        value = 2 * far.mean() - near.mean()  # without the part of order 1 / n
+        error = math.hypot(2 * far.std(ddof=1), near.std(ddof=1)) / len(far) ** 0.5
+        assert abs(value - limit[name].value) < 5 * math.hypot(error, limit[name].stderr)
+
+
+def test_S1_31_what_is_not_linearized() -> None:
+    for shape in ({"shared": True}, {"bias_variance": 1}, {"along": "fgn(3/4)"}):
+        with pytest.raises(StudyError, match="Leave out"):
+            tp.depth.linearized(tp.ResNet("L", "relu", **shape))
+    # Where one update is all there is, a linear block is itself; of two their product is left out.
+    for layers, same in ((1, True), (2, False)):
+        nets = [tp.ResNet("L", "identity", nonlin="post", layers=layers)] * 2
+        nets[1] = tp.depth.linearized(nets[1])
+        runs = (tp.Training(net, "depth-mup", DATA, steps=2, groups=STILL) for net in nets)
+        one, two = (tp.limit(tp.at_depth(own, 2), outputs=["f[2,0]"])["f[2,0]"] for own in runs)
+        assert (abs(one.value - two.value) < 1e-9) is same

@@ -57,6 +57,8 @@ SHAPES = [
     ("turn(2)", "tanh", {}),
     ("turn(1, 1)", "relu", {"nonlin": "between", "layers": 2}),
     ("multiple(1, -2)", "tanh", {"nonlin": "post", "multiplier": 2}),
+    ("pairs(1, 2, 0, -1, 0, 1, 1, 0)", "tanh", {}),
+    ("pairs(0, 2, -1, 1)", "relu", {"nonlin": "between", "layers": 2}),
 ]
 
 
@@ -118,6 +120,15 @@ REGIMES = [
     ("multiple(-1)", "relu", {"nonlin": "post"}, "1/2", "stationary", {"1"}),
     ("turn(1)", "identity", BETWEEN, "1/2", "vanishing", {"1"}),
     ("turn(1)", "identity", BETWEEN | {"multiplier": -1}, "1/2", "unstable", {"1"}),
+    ("pairs(0, 1, -1, 0)", "identity", {}, "3/4", "stationary", {"1/2", "1"}),  # a turn
+    ("pairs(0, 2, -1, 0)", "identity", {}, "1/4", "unstable", {"1/2", "1"}),  # ellipses
+    ("pairs(0, 2, -1, 0)", "identity", {}, "3/2", "identity", {"1/2", "1"}),
+    ("pairs(0, 2, 1, 0)", "identity", {}, "1/2", "unstable", {"1"}),  # a saddle
+    ("pairs(-1, 2, -1, -1)", "identity", {}, "1/2", "vanishing", {"1"}),  # a spiral
+    ("pairs(0, 2, 1, 0)", "identity", BETWEEN, "1/2", "unstable", {"1"}),  # twice the identity
+    ("pairs(0, 1, 1, 0)", "identity", {}, "1", "stationary", {"1"}),
+    ("pairs(0, 1, -1, 0, 0, 1, 0, 0)", "identity", {}, "1/4", "unstable", {"1/2", "1"}),
+    ("pairs(1, 1, 2, -3, -1, 0, 1, 0)", "identity", {}, "1/4", "unstable", {"1"}),
     ("multiple(1, 1)", "tanh", {}, "1", "stationary", set()),
     ("multiple(1, 1)", "tanh", {}, "5/4", "identity", set()),
 ]
@@ -160,8 +171,9 @@ def test_S2_15_paths_whose_integral_is_0(along: str, alpha: str, regime: str, po
 
     def multiplied(depth: int) -> complex:
         """The log of what all blocks multiply."""
-        i = 1j if law.row.turns else 1 + 0j
-        return complex(np.sum(np.log1p(i * law.path(depth) * depth ** -float(Fraction(alpha)))))
+        i, place = (1j, 1) if law.mixes else (1 + 0j, 0)
+        numbers = law.path(depth)[:, 0, place] * depth ** -float(Fraction(alpha))
+        return complex(np.sum(np.log1p(i * numbers)))
 
     found, numbers = tp.check(net, "mup"), tp.limit(net, depths=[300])
     assert found.verdict == regime and found.rows[0].L.constant == power
@@ -174,6 +186,34 @@ def test_S2_15_paths_whose_integral_is_0(along: str, alpha: str, regime: str, po
         (abs(np.expm1(one)), abs(np.expm1(two))) if regime == "identity" else (-one.real, -two.real)
     )
     assert log10(gaps[1] / gaps[0]) / 2 == pytest.approx(power, abs=0.03)
+
+
+def test_S2_15_matrices_of_pairs_beside_their_eigenvalues() -> None:
+    """M(t) = [[1 - t, 1], [2 + t, -3]]: log R grows like the integral of its largest eigenvalue."""
+    net, t = path("pairs(1, 1, 2, -3, -1, 0, 1, 0)", "1/2"), np.linspace(0, 1, 2001)
+    matrices = np.array([[[1 - s, 1], [2 + s, -3]] for s in t])
+    rate = np.trapezoid(np.linalg.eigvals(matrices).real.max(axis=1), t)
+    logs = [np.log(tp.limit(net, depths=[k]).at("R^2", k).value) / 2 for k in (1000, 4000)]
+    scaled = np.array([[k**0.5, 1] for k in (1000, 4000)])  # and a term of order 1 behind it
+    assert np.linalg.solve(scaled, logs)[0] == pytest.approx(rate, rel=0.03)
+    found = tp.check(net, "mup")
+    assert (found.status, found.verdict, str(found.rows[0].L)) == ("derived", "unstable", "1/2")
+    assert tp.check(path("pairs(0, 2, 1, 0)", "1/2"), "mup").status == "proved"
+
+
+def test_S2_15_matrices_of_pairs_that_are_not_told() -> None:
+    for along in ("pairs(0, 1, 0, 0)", "pairs(1, 0, 0, -1, -2, 0, 0, 2)"):
+        verdicts = [tp.check(path(along, alpha), "mup") for alpha in ("1/2", 1, "3/2")]
+        assert [one.verdict for one in verdicts] == ["undecided", "stationary", "identity"]
+        assert any("do not tell" in note for note in verdicts[0].notes)
+    numbers = tp.limit(path("pairs(0, 1, 0, 0)", "1/2"), depths=[100])  # D^2 = L^(2 - 2 alpha) / 2
+    assert numbers.at("D^2", 100).value == pytest.approx(50)
+    with pytest.raises(ProgramError, match="four entries"):
+        along_of("pairs(1, 2, 3)")
+    with pytest.raises(UsageError, match="even width"):
+        tp.simulate(path("pairs(0, 2, 1, 0)", 1), 3, depth=4)
+    growing = tp.resnets.proposition_12(path("pairs(0, 2, 1, 0)", "1/4"), 40)
+    assert growing.answer == "holds" and growing.claims[0].derived == "tends to infinity"
 
 
 def test_S2_14_what_is_said_of_paths_besides() -> None:

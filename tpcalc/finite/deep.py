@@ -140,7 +140,7 @@ def _matrices(
     """Products with the matrices of all layers, or their transposes: ``(layer, y, transpose)``."""
     own = along_of(law)
     if own.row.path is not None:
-        return partial(_fixed, own.path(depth), own.row.turns)
+        return partial(_fixed, own.path(depth), own.mixes)
     width = networks[0].width
     found = np.empty((len(networks), depth, width * width))
     draw = LAWS[entries].draw
@@ -160,11 +160,9 @@ def _drawn(matrices: Array, layer: int, y: Array, transpose: bool) -> Array:
     return (own.transpose(0, 2, 1) if transpose else own) @ y
 
 
-def _fixed(numbers: Array, turns: bool, layer: int, y: Array, transpose: bool) -> Array:
+def _fixed(matrices: Array, mixes: bool, layer: int, y: Array, transpose: bool) -> Array:
     """Of matrices that are not random."""
-    if not turns:
-        found: Array = numbers[layer] * y
-        return found
-    first, second = np.split(y, 2, axis=1)
-    sign = -1.0 if transpose else 1.0
-    return np.concatenate([sign * numbers[layer] * second, -sign * numbers[layer] * first], axis=1)
+    own = matrices[layer].T if transpose else matrices[layer]
+    if not mixes:
+        return np.asarray(own[0, 0] * y)
+    return np.concatenate(list(np.tensordot(own, np.split(y, 2, axis=1), 1)), axis=1)

@@ -79,6 +79,22 @@ class Kernels(OfActivation):
         """
         return self._one((self._slope, self._slope), "slope", q)
 
+    def slope_cosine(self, q: Number) -> Bounded:
+        """(E tau'(s))^2 / E tau'(s)^2: how alike slopes are in layers of independent weights.
+
+        Args:
+            q: The variance of s.
+
+        Source: Yang, Yu, Zhu, Hayou, Tensor Programs VI, section 8: 1 of linear functions, 1/2 of
+            relu, 0 of even ones, whose gradients in neighbouring blocks are least alike.
+
+        Example:
+            >>> Kernels("relu").slope_cosine(1.0).value, Kernels("abs").slope_cosine(1.0).value
+            (0.5, 0.0)
+        """
+        mean, square = average(self._slope, bounded(q)), self.slope(q)
+        return mean * mean / square
+
     def gap(self, q: Number, v: Number) -> Bounded:
         """E tau(s)^2 - E tau(s) tau(t), accurate relative to itself however small v is.
 

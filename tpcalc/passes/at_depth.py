@@ -138,13 +138,13 @@ class _Made(Rewriting):
         """What a repetition draws, as a combination of independent draws."""
         family, law = drawn.family, along_of(drawn.family.along)
         if law.row.path is not None:
-            if law.row.turns:
+            if law.mixes:
                 raise ProgramError(
                     f"{family.name} is {law} along the depth, which no program writes.",
                     where=self.program.place(ref),
                     hint="tp.limit(..., depths=) and tp.simulate(..., depth=) take it.",
                 )
-            self.multiples[ref], self.new[ref] = float(law.path(count)[number - 1]), ref
+            self.multiples[ref], self.new[ref] = float(law.path(count)[number - 1, 0, 0]), ref
             return
         if (family.along, count) not in self.factors:
             self.factors[family.along, count] = factor_along(law, count, family.name)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache
+from operator import mul
 
 from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError, ProgramError, ScaleError
@@ -63,6 +65,7 @@ def _predicts(row: Array) -> bool:
 
 
 FRESH = "fresh"
+IDENTITY = (1, 0, 0, 1)
 FAR = 100.0  # in lengths of a smooth law: nothing is correlated beyond
 
 
@@ -80,12 +83,10 @@ class Row:
     decay: Callable[..., Ex | None]
     within: Callable[..., bool]  # within(*numbers): whether the numbers are possible
     source: Source  # where it is used
-    # of matrices that are not random path(t, *numbers), the number in front of a fixed matrix at
-    # the shares t of the depth, which the product with n^(-1/2) W is; else None
-    path: Callable[..., Array] | None = None
-    # whether this matrix turns pairs of coordinates, (x, y) -> (y, -x), instead of being the
-    # identity
-    turns: bool = False
+    # of matrices that are not random those of pairs of coordinates, the first half with the second,
+    # row by row, whose sum with numbers in front n^(-1/2) W is; the numbers of 1 stand first, those
+    # of t, t^2, ..., t the share of the depth, behind them; else None
+    path: tuple[tuple[int, ...], ...] | None = None
     asked: bool = False  # whether its numbers may be the autocovariance of nothing
 
 
@@ -155,11 +156,24 @@ class Along:
         if self.row.asked:
             _check(self, depth)
 
+    @property
+    def mixes(self) -> bool:
+        """Whether matrices that are not random are no multiples of the identity."""
+        return self.row.path not in (None, (IDENTITY,))
+
+    @property
+    def coefficients(self) -> tuple[tuple[Fraction, ...], ...]:
+        """Of matrices that are not random those of 1, t, t^2, ... of pairs, row by row."""
+        found, path = [one.constant or Fraction(0) for one in self.arguments], self.row.path or ()
+        groups = (found[k : k + len(path)] for k in range(0, len(found), len(path)))
+        columns = list(zip(*path, strict=True))
+        return tuple(tuple(sum(map(mul, g, c), Fraction(0)) for c in columns) for g in groups)
+
     def path(self, depth: int) -> Array:
-        """Of matrices that are not random the number in front, in the blocks 1, ..., depth.
+        """Of matrices that are not random those of pairs, in the blocks 1, ..., depth.
 
         Example:
-            >>> along_of("multiple(1, 1)").path(4).tolist()  # 1 + l / L
+            >>> along_of("multiple(1, 1)").path(4)[:, 0, 0].tolist()  # 1 + l / L
             [1.25, 1.5, 1.75, 2.0]
         """
         import numpy as np
@@ -167,9 +181,11 @@ class Along:
         return self.path_at(np.arange(1, depth + 1) / depth)
 
     def path_at(self, t: Array) -> Array:
-        """The same at shares of the depth."""
-        assert self.row.path is not None
-        return self.row.path(t, *self.numbers)
+        """The same at shares of the depth, shape (shares, 2, 2)."""
+        import numpy as np
+
+        terms = (t[:, None] ** k * list(map(float, m)) for k, m in enumerate(self.coefficients))
+        return sum(terms, np.zeros(4)).reshape(-1, 2, 2)
 
 
 @cache
@@ -227,14 +243,14 @@ def _given(lags: Array, depth: int, *values: float) -> Array:
     return found
 
 
-def _polynomial(t: Array, *numbers: float) -> Array:
-    import numpy as np
-
-    return np.asarray(sum(c * t**k for k, c in enumerate(numbers)), dtype=np.float64) + 0.0 * t
-
-
 def _paper(item: str) -> Source:
     return Source("Marion, Fermanian, Biau, Vert, Scaling ResNets", item, "2206.06929")
+
+
+def _path(name: str, text: str, path: tuple[tuple[int, ...], ...]) -> Row:
+    words, source = f"no random matrix: sqrt(n) times {text}, t = l/L", _paper("Section 3.2")
+    whole: Callable[..., bool] = lambda *c: bool(c) and len(c) % len(path) == 0  # noqa: E731
+    return Row(name, ("...",), words, _smooth, lambda *c: Ex(), whole, source, path)
 
 
 ROWS = (
@@ -286,27 +302,16 @@ ROWS = (
         _paper("Section 4.1"),
         asked=True,
     ),
-    Row(
-        "multiple",
-        ("...",),
-        "no random matrix: sqrt(n) (c_0 + c_1 t + ...) times the identity, t = l/L",
-        _smooth,
-        lambda *values: Ex(),
-        lambda *values: bool(values),
-        _paper("Section 3.2"),
-        _polynomial,
-    ),
-    Row(
+    _path("multiple", "(c_0 + c_1 t + ...) times the identity", (IDENTITY,)),
+    _path(
         "turn",
-        ("...",),
-        "no random matrix: sqrt(n) (c_0 + c_1 t + ...) times the turn of pairs of coordinates, the "
-        "first half with the second, (x, y) -> (y, -x)",
-        _smooth,
-        lambda *values: Ex(),
-        lambda *values: bool(values),
-        _paper("Section 3.2"),
-        _polynomial,
-        True,
+        "(c_0 + c_1 t + ...) times the turn (x, y) -> (y, -x) of pairs, halves of the coordinates",
+        ((0, 1, -1, 0),),
+    ),
+    _path(
+        "pairs",
+        "a matrix of pairs, halves of the coordinates: four entries, then those of t, t^2, ...",
+        ((1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (0, 0, 0, 1)),
     ),
 )
 ALONG = {row.name: row for row in ROWS}

@@ -1,6 +1,6 @@
 """Residual networks at the start whose matrices are no random ones, but paths along the depth.
 
-A block is x + a L^(-alpha) V phi(W x), V and W multiples of the identity or turns of pairs of
+A block is x + a L^(-alpha) V phi(W x), V and W multiples of the identity or matrices of pairs of
 coordinates: pairs go through the blocks on their own. So the limit of the width is an average over
 one pair of Gaussians, and the limit of the depth at alpha = 1 that of a differential equation.
 """
@@ -26,6 +26,7 @@ from tpcalc.program.branch import Branch
 
 Function = Callable[[Array], Array]
 NODES = (32, 24)  # of each coordinate; the coarser rule tells the error
+ANGLES = (1200, 800)  # of pairs, where a function has a kink at 0
 TOLERANCE, SOLVED = 1e-11, 1e-9
 ROUNDING = 1e-14
 
@@ -66,7 +67,7 @@ def follow(block: Branch, depth: int) -> list[tuple[Array, ...]]:
             last = np.repeat(np.eye(2)[:, :, None], len(weights), axis=2)
             p, grown, adjoint = last, np.zeros(depth + 1), np.ones(depth + 1)
             for k in range(depth - 1, -1, -1):
-                p = p + front * inner.times(k, slopes[k] * outer.times(k, p, -1.0), -1.0)
+                p = p + front * inner.times(k, slopes[k] * outer.times(k, p, True), True)
                 grown[depth - k] = 2 * _mean(p - last, weights)
                 adjoint[depth - k] = 2 * _mean(p, weights)
         found.append((length, moved, adjoint, grown))
@@ -83,7 +84,7 @@ def path_limit(block: Branch) -> tuple[tuple[float, float], ...]:
         # Products of numbers: R = exp(integral), by a rule that is exact of polynomials.
         t, w = rules.legendre(64)
         number = block.multiplier * float(_functions(block)[0](np.array([1.0]))[0])
-        rates = [np.ones(64) if law is None else law.path_at((t + 1) / 2) for law in laws]
+        rates = [np.ones(64) if law is None else law.path_at((t + 1) / 2)[:, 0, 0] for law in laws]
         power = number * float(w @ (rates[0] * rates[1])) / 2
         size, moved = exp(2 * power), expm1(power) ** 2
         return ((size, ROUNDING * size), (moved, ROUNDING * size)) * 2
@@ -129,21 +130,18 @@ def _solved(block: Branch, laws: Sequence[Along | None], x: Array) -> Array:
 class _Path:
     """Matrices of pairs of coordinates, on the last axis but one of what they are applied to."""
 
-    numbers: Array | None
-    turns: bool
+    matrices: Array | None
 
     @staticmethod
     def of(law: Along | None, t: Array) -> _Path:
-        return _Path(None, False) if law is None else _Path(law.path_at(t), law.row.turns)
+        return _Path(None if law is None else law.path_at(t))
 
-    def times(self, k: int, x: Array, sign: float = 1.0) -> Array:
-        """The k-th one times something; with the sign -1 its transpose."""
-        if self.numbers is None:
+    def times(self, k: int, x: Array, back: bool = False) -> Array:
+        """The k-th one times something, or its transpose."""
+        if self.matrices is None:
             return x
-        number = float(self.numbers[k])
-        if not self.turns:
-            return number * x
-        return (sign * number) * np.stack([x[..., 1, :], -x[..., 0, :]], axis=-2)
+        found: Array = (self.matrices[k].T if back else self.matrices[k]) @ x
+        return found
 
 
 def _laws(block: Branch) -> list[Along | None]:
@@ -152,18 +150,23 @@ def _laws(block: Branch) -> list[Along | None]:
 
 def _mixing(block: Branch) -> bool:
     """Whether coordinates depend on each other."""
-    return any(law is not None and law.row.turns for law in _laws(block))
+    return any(law is not None and law.mixes for law in _laws(block))
 
 
 def _rules(block: Branch) -> Iterator[tuple[Array, Array]]:
     """Pairs of Gaussians, shape (2, points), with weights: a fine and a coarse rule.
 
     Where coordinates go on their own, both are the same: each is Gaussian, which is all that
-    matters. Where the function is linear, squares are all that is averaged.
+    matters. Where the function is linear, squares are all that is averaged; where it is on both
+    sides of 0, lengths are factors, and kinks are met at some angles.
     """
-    for count in (2,) if _linear(block.activation) else NODES:
-        points, weights = rules.normal(count)
-        if _mixing(block):
+    straight, linear = slopes_of(block.activation) is not None, _linear(block.activation)
+    for count in (2,) if linear else ANGLES if straight and _mixing(block) else NODES:
+        points, weights = rules.normal(count if count not in ANGLES else 2)
+        if count in ANGLES:
+            turn = (np.arange(count) + 0.5) * 2 * np.pi / count
+            yield np.sqrt(2) * np.stack([np.cos(turn), np.sin(turn)]), np.full(count, 1 / count)
+        elif _mixing(block):
             pairs = np.stack([grid.ravel() for grid in np.meshgrid(points, points)])
             yield pairs, np.outer(weights, weights).ravel()
         else:

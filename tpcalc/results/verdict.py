@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
+from tpcalc import checks
+from tpcalc.results.estimate import Estimate
 from tpcalc.results.exponent import NONE, UNKNOWN, Exponent
 from tpcalc.results.first_order import FirstOrder
 from tpcalc.results.orders import OrderRow, OrderTable
@@ -71,6 +74,9 @@ class BlockRate:
         update: gamma: its updates are of size L^(-gamma), as in Tensor Programs VI.
         raw: The power of L of its learning rate: delta - gamma under SGD, -gamma under optimizers
             that normalise gradients.
+        alike: The cosine of its first gradients in two neighbouring blocks, at the first blocks and
+            a stream of mean square 1: 1 where all learn the same, 0 where each learns its own. For
+            phi(W x) it is (E phi')^2 / E phi'^2. None: not asked, or not known.
 
     Example:
         >>> half = Exponent.of("1/2")
@@ -82,6 +88,7 @@ class BlockRate:
     gradient: Exponent
     update: Exponent
     raw: Exponent
+    alike: Estimate | None = None
 
     @property
     def starts(self) -> bool:
@@ -97,15 +104,30 @@ class SetRow:
         labels: The matrices.
         L: The power of L of the sum: 1 - alpha - sum of gammas.
         status: ``"exact"`` of one matrix, ``"bound"`` of several.
+        degree: With which power of the gradients their product grows: of SGD their number, 0 of
+            optimizers that normalise.
 
     Example:
-        >>> str(SetRow(("2.1", "2.2"), Exponent.of("-1/2"), "bound").L)
-        '-1/2'
+        >>> row = SetRow(("2.1", "2.2"), Exponent.of("-1/2"), "bound")
+        >>> str(row.L), str(row.slope)
+        ('-1/2', '-2')
     """
 
     labels: tuple[str, ...]
     L: Exponent
     status: str
+    degree: int = 0
+
+    @property
+    def slope(self) -> Fraction:
+        """The slope of its level sets: log of the number in front of a block by log of the rate.
+
+        A number a and a rate eta add a (a^d eta)^k of k matrices whose updates grow with the d-th
+        power of the gradient.
+
+        Source: Yang, Yu, Zhu, Hayou, Tensor Programs VI, section 9.3 and Figure 7.
+        """
+        return Fraction(-len(self.labels), 1 + self.degree)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +242,26 @@ class Verdict(Shown):
     def outputs(self) -> Any:
         """The rows; of L blocks what becomes of the stream at the start."""
         return self.start[0] if self.start else self.rows
+
+    def level_slopes(self, blocks: str = "many") -> tuple[Fraction, ...]:
+        """Slopes of level sets of the loss, log number in front of blocks against log rate.
+
+        Args:
+            blocks: ``"many"``: of the sets of updates whose sum over L blocks has the largest power
+                of L; ``"few"``: of the product of the updates of all matrices, which counts before.
+
+        Returns:
+            The slopes, the steepest first; none of blocks of one matrix.
+
+        Source: Yang, Yu, Zhu, Hayou, Tensor Programs VI, section 9.
+        """
+        checks.one_of("number of blocks", blocks, ("few", "many"))
+        kept = self.sets[-1:]
+        if blocks == "many":
+            powers = [row.L.constant for row in self.sets]
+            known = [power for power in powers if power is not None]
+            kept = tuple(r for r in self.sets if known and r.L.constant == max(known))
+        return tuple(sorted({row.slope for row in kept}))
 
     @property
     def gradients(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, TypeVar
@@ -290,17 +290,7 @@ class ResNet(Catalogued):
         shared = self._maps(t, 1) if self.shared else []
 
         def block(number: int | Layer, stream: Vector) -> Vector:
-            branch = stream
-            for layer, weights in enumerate(shared or self._maps(t, number), 1):
-                label = f"{number}" if self.layers == 1 else f"{number}.{layer}"
-                norm = self.norm if layer == 1 else "none"
-                if self.nonlin == "pre":
-                    branch = weights(activated(t, label, branch, self._activation, norm))
-                    continue
-                branch = weights(read(t, label, branch, norm))
-                if post or layer < self.layers:
-                    t.watch("h", label, branch)
-                    branch = nonlin(Fn(self._activation, 1), [branch])
+            branch = self._added(t, number, stream, shared or self._maps(t, number))
             branch = branch - t.mean(branch) if self.center else branch
             stream = stream + (branch if self._front == 1 else self._front * branch)
             if post:
@@ -315,6 +305,23 @@ class ResNet(Catalogued):
         name = "Wout" if isinstance(self.depth, str) else f"W{self.depth + 2}"
         f: Scalar = t.linear(t.outputs, t.n, name=name, label=name.removeprefix("W"))(stream)
         return f
+
+    def _added(
+        self, t: NetworkTracer, number: int | Layer, stream: Vector, maps: Sequence[Linear[Any]]
+    ) -> Vector:
+        """What a block adds to the stream, its average included."""
+        branch, post = stream, self.nonlin == "post"
+        for layer, weights in enumerate(maps, 1):
+            label = f"{number}" if self.layers == 1 else f"{number}.{layer}"
+            norm = self.norm if layer == 1 else "none"
+            if self.nonlin == "pre":
+                branch = weights(activated(t, label, branch, self._activation, norm))
+                continue
+            branch = weights(read(t, label, branch, norm))
+            if post or layer < self.layers:
+                t.watch("h", label, branch)
+                branch = nonlin(Fn(self._activation, 1), [branch])
+        return branch
 
     def _maps(self, t: NetworkTracer, number: int | Layer) -> list[Linear[Any]]:
         """The linear maps of a block."""

@@ -14,6 +14,7 @@ from tpcalc.names import stepped
 from tpcalc.networks.architectures.resnet import ResNet
 from tpcalc.questions.depth.found import STARTS, WORDS, Found, found_of
 from tpcalc.questions.depth.generic import BACKWARD, FORWARD, NAMES, Pass
+from tpcalc.questions.depth.likeness import likeness
 from tpcalc.questions.depth.rates import has_paths
 from tpcalc.results import Exponent, Verdict
 from tpcalc.results.tables import provenance
@@ -43,6 +44,9 @@ def depth_check(training: Training, at: Mapping[str, Fraction]) -> Verdict:
     settings = {"steps": str(training.steps), "lr_depth": str(training.gammas)}
     own: dict[str, Any] = {name: getattr(found, name) for name in PLAIN}
     own |= {name: tuple(getattr(found, name)) for name in LISTED}
+    if isinstance(found, Found):
+        cosines = likeness(found)
+        own["rates"] = tuple(replace(one, alike=cosines.get(one.label)) for one in found.rates)
     return Verdict(
         verdict=found.verdict or "undecided",
         **own,

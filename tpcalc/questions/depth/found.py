@@ -386,12 +386,15 @@ class Found:
     @property
     def sets(self) -> Iterator[SetRow]:
         gamma = {rate.label: rate.update.exact or Ex() for rate in self.rates if rate.starts}
-        labels = list(gamma)
+        labels, training = list(gamma), self.stream.generic.training
+        marks = {mark.label: mark for mark in self.block.template.parameters.values()}
+        grown = {one: training.optimizer_of(marks[one]).degree == 1 for one in labels}
         sizes = range(1, len(labels) + 1) if len(labels) <= LISTED else (1, len(labels))
         for size in sizes if len(labels) > 1 else ():
             for some in combinations(labels, size):
                 power = 1 - self.alpha - sum((gamma[label] for label in some), Ex())
-                yield SetRow(some, Exponent.number(power), "exact" if size == 1 else "bound")
+                status, degree = "exact" if size == 1 else "bound", sum(grown[one] for one in some)
+                yield SetRow(some, Exponent.number(power), status, degree)
 
 
 def far_out(block: Block) -> Block | None:

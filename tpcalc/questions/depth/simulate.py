@@ -96,10 +96,10 @@ def depth_simulate(
             "blocks that take off the average over coordinates add nothing to one coordinate.",
             hint="Take a width of 2 or more.",
         )
-    turned = [law for law in (start.outer, start.inner) if law and along_of(law).row.turns]
+    turned = [law for law in (start.outer, start.inner) if law and along_of(law).mixes]
     if turned and width % 2:
         raise UsageError(
-            f"{turned[0]} turns pairs of coordinates, and the width is {width}.",
+            f"{turned[0]} mixes pairs of coordinates, and the width is {width}.",
             hint="Take an even width.",
         )
     for law in start.laws:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
+import numpy as np
+
 from tpcalc.docstrings import like
 from tpcalc.errors import UsageError
 from tpcalc.networks.network import Architecture
@@ -18,6 +20,7 @@ from tpcalc.results.theorem import confirmed
 from tpcalc.shown import Rows
 from tpcalc.theorems.closed import RESNETS
 from tpcalc.theorems.resnets.case import Case, assumptions, case_of
+from tpcalc.theorems.resnets.ode import shown_complex
 from tpcalc.training.training import Training
 
 HALF = Fraction(1, 2)
@@ -153,9 +156,9 @@ def proposition_12(network: Architecture, width: int | None, *, derive: bool = T
             found_there = f"of probability below 1 at d = {width}"
             conditions.append(Hypothesis(text, width is None, found_there if width else "d large"))
         for law in paths:
-            first = law.numbers[0]
-            found_there = f"{first:g}{'i' * law.row.turns}"
-            real = first > 0 and not law.row.turns
+            first = np.linalg.eigvals(law.path_at(np.zeros(1))[0])
+            found_there = ", ".join(dict.fromkeys(map(shown_complex, first)))
+            real = bool(any(one.real > 0 and not one.imag for one in first))
             text = "V_0^T has a positive real eigenvalue"
             conditions.append(Hypothesis(text, real, f"eigenvalue {found_there}"))
         derive = derive and not any(one < 0 for law in paths for one in law.numbers)

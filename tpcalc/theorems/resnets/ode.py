@@ -225,7 +225,7 @@ def proposition_13(path: Path, start: Sequence[float], depth: int, beta: float) 
     matrix = _matrix(path, 0.0, len(first))
     values, vectors = np.linalg.eig(matrix.T)
     real = (np.abs(values.imag) < 1e-12) & (values.real > 1e-12)
-    shown = ", ".join(sorted(_complex(value) for value in values))
+    shown = ", ".join(sorted(shown_complex(value) for value in values))
     grid = np.linspace(0.0, 1.0, 257)
     matrices = np.array([_matrix(path, t, len(first)) for t in grid])
     lipschitz = float(np.linalg.norm(np.diff(matrices, axis=0), 2, axis=(1, 2)).max()) * 256
@@ -250,7 +250,8 @@ def proposition_13(path: Path, start: Sequence[float], depth: int, beta: float) 
     return Bound(of, lower, None, 1.0, conditions, RESNETS.at("Proposition 13"), notes=notes)
 
 
-def _complex(value: complex) -> str:
+def shown_complex(value: complex) -> str:
+    """A number with as few digits as can be."""
     real, imaginary = round(value.real, 12), round(value.imag, 12)
     if not imaginary:
         return f"{real:g}"

@@ -9,6 +9,7 @@ from tpcalc.doors.numbers import count
 from tpcalc.names import Name
 from tpcalc.results import Exponent, LayerFacts, OrderRow, Verdict
 from tpcalc.views.answers.orders import bounded, depth_rows, region_lines, row_tables, size
+from tpcalc.views.numbers import shown
 from tpcalc.views.panels import COLOURS, Figure, Panel, Series
 from tpcalc.views.tables import Table
 from tpcalc.views.view import Judgement, Part, View, view
@@ -136,9 +137,10 @@ def _rates(found: Verdict) -> Table:
     powers = ((rate, _less(rate.gradient), _less(rate.update)) for rate in found.rates)
     return Table.of(
         "Parameters of a block, as powers of L",
-        ("Parameter", "#Gradient, -delta", "#Update, -gamma", "#Learning rate"),
-        ((rate.label, *both, f"L^({rate.raw})") for rate, *both in powers),
-        "The learning rate is the raw one, as it is typed in a training script.",
+        ("Parameter", "#Gradient, -delta", "#Update, -gamma", "#Learning rate", "#Alike"),
+        ((rate.label, *both, f"L^({rate.raw})", shown(rate.alike)) for rate, *both in powers),
+        "The learning rate is the raw one, as it is typed in a training script. Alike: the cosine "
+        "of first gradients in neighbouring blocks.",
     )
 
 
