@@ -13,12 +13,11 @@ from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.functions.form import degree, varying
 from tpcalc.integrals.bounded import EPS, Bounded
 from tpcalc.meanfield.activations.split import Split, ratio, slope_of, split
-from tpcalc.meanfield.maps.correlation import CorrelationMap, checked_correlations
+from tpcalc.meanfield.maps.correlation import SMALLEST, CorrelationMap, checked_correlations
 from tpcalc.results import CovarianceMap, Estimate, Method, Status
 from tpcalc.results.sheet import CovarianceClass
 
 EDGE = 1e-9  # |slope - 1| that counts as none
-SMALLEST = 1e-300  # of 1 - c: below it the map is its slope at 1
 FARTHEST = 1e-12  # how near to 1 the limit of correlations is looked for
 
 
@@ -84,17 +83,6 @@ class CovarianceKernel(CorrelationMap):
         """
         x = np.maximum(1 - checked_correlations(correlations), SMALLEST)
         return self.gap_growth(x) * x
-
-    def gap(self, gap: Bounded) -> Bounded:
-        """The next 1 - c, from one that carries an error, however small it is.
-
-        Args:
-            gap: 1 - c, between 0 and 2.
-        """
-        moved = self.end_slope.value * gap.error  # the kernel is nowhere steeper than at 1
-        growth = self.gap_growth(np.array([max(gap.value, SMALLEST)])).at(0)
-        found: Bounded = growth * gap.value + Bounded(0.0, moved, gap.method)
-        return found
 
     def nlc(self, correlations: Sequence[float] | Array) -> Bounded:
         """The nonlinearity coefficient n(q, q c): 1 at c = 1 and for linear activations.

@@ -21,6 +21,7 @@ from tpcalc.shown import Shown
 
 Phase = Literal["ordered", "edge of chaos", "chaotic"]
 STEP = 1e-4
+SMALLEST = 1e-300  # of 1 - c: below it the map is its slope at 1
 STAGES = (1.0, 1e-3, 1e-6, 1e-9, 1e-12, 1e-15, 1e-18)  # of 1 - c
 
 
@@ -106,6 +107,17 @@ class CorrelationMap(OfActivation, Shown):
         q, xs = self.fixed_point.value, checks.reals(x, "x").astype(np.float64)
         found: Bounded = gaps(self.tau, q, q * xs, close) * self.effective[0] / (q * xs)
         return found + Bounded(0.0, self._lost * np.abs(found.value))
+
+    def gap(self, gap: Bounded) -> Bounded:
+        """The next 1 - c, from one that carries an error, however small it is.
+
+        Args:
+            gap: 1 - c, between 0 and 2.
+        """
+        moved = self.chi.value * gap.error  # the map is nowhere steeper than at 1
+        growth = self.gap_growth(np.array([max(gap.value, SMALLEST)])).at(0)
+        found: Bounded = growth * gap.value + Bounded(0.0, moved, gap.method)
+        return found
 
     @property
     def _lost(self) -> float:

@@ -136,6 +136,8 @@ def resnet(
     start: Input | None = None,
     skip: Number = 1,
     branch: Number = 1,
+    *,
+    place: Literal["block", "unit"] = "block",
 ) -> Lines:
     """A residual network: x + dense(activation(norm(x))), block after block.
 
@@ -145,12 +147,15 @@ def resnet(
         start: The inputs; by default of second moment 1, independent.
         skip: The weight of x.
         branch: The weight of what is added to it.
+        place: Where normalisations stand: in the block, or between units, where the sum reads what
+            is normalised: norm(x) + dense(activation(norm(x))).
 
     Returns:
         The network, as ``parse_graph`` would read it.
 
     Raises:
         StudyError: A depth below 1, or a weight that is 0.
+        UnknownName: No such place.
 
     Example:
         >>> from tpcalc.meanfield.notation.notation import graph_text
@@ -166,9 +171,11 @@ def resnet(
     depth = checks.whole(depth, "depth", least=1, each=checks.PART)
     checks.of_type(design, Design, "design")
     net = _started(start).then(design.whole)
+    checks.one_of("place", place, ("block", "unit"))
     for _ in range(depth):
-        before = net.last
-        net = net.chain([*design.normed(), design.tau, *design.linear()])
+        norms = net.chain(design.normed())
+        before, net = (norms if place == "unit" else net).last, norms
+        net = net.chain([design.tau, *design.linear()])
         net = net.then(Addition((skip, branch)), before, net.last)
     return net.then(design.whole)
 
