@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,15 @@ class Function(ABC):
         """J(x) v of several batches, each seen by itself."""
         flat = (-1, x.shape[2])
         return self.jvp(x.reshape(flat), v.reshape(flat))[-1].reshape(*x.shape[:2], -1)
+
+    def bends_apart(self, x: Array, v: Array, u: Array) -> Array:
+        """The second derivative along v of u f of several batches.
+
+        It is that off kinks: steps are so short that next to none is crossed.
+        """
+        step = self.step or sqrt(self.eps)
+        ahead, back = (self.slopes_apart(x + side * step * v, v) for side in (1, -1))
+        return np.asarray(np.sum(u * (ahead - back), axis=(1, 2)) / (2 * step))
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, inf, log10, sqrt
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -25,6 +25,7 @@ PER_DECADE = 24
 HALVINGS = 24
 PILOT = 64
 
+Change = Literal["values", "hessian"]
 Holds = Callable[[Any, Array], Any]
 """Whether something holds for some of the draws, each with its change c of the inputs."""
 
@@ -68,6 +69,7 @@ def linear_range(
     factor: float = 2.0,
     jacobian: Callable[[Any], Any] | None = None,
     jvp: Callable[[Any, Any], Any] | None = None,
+    by: Change = "values",
 ) -> LinearRange:
     """GLLAD of a function given as code; its median is MGLLA.
 
@@ -81,6 +83,8 @@ def linear_range(
         seed: Of the draws.
         batch, draws: Inputs in a batch, and how many batches.
         factor: How far the ratio may be from 1, above 1.
+        by: ``"values"`` of the function, or ``"hessian"``: a local quadratic one in its place
+            (MGLLAHE), which is blind to kinks.
 
     Returns:
         C of every draw, sorted.
@@ -98,6 +102,7 @@ def linear_range(
         [1.0, 1.0, 1.0, 1.0, 1.0]
     """
     known = law_of(law)
+    checks.one_of("by", by, ("values", "hessian"))
     seed = checks.seed(seed)
     size, count = checks.whole(batch, "batch", least=1), checks.whole(draws, "draws", least=2)
     most = float(checks.real(factor, "factor", above=1))
@@ -111,22 +116,36 @@ def linear_range(
     for own in [min(at_once, count - first) for first in range(0, count, at_once)]:
         shape = (own, size, known.dimension)
         x, v = (draw(rng, own * size).reshape(shape) for draw in (known.points, known.sphere))
-        holds = linear_within(code, x, v, most, rng.standard_normal)
+        holds = linear_within(code, x, v, most, rng.standard_normal, by)
         found.append(scanned(holds, own, scales(smallest), HALVINGS))
     return LinearRange(np.sort(np.concatenate(found)), smallest, seed)
 
 
 def linear_within(
-    function: Function, x: Array, v: Array, most: float, noise: Callable[[tuple[int, ...]], Array]
+    function: Function,
+    x: Array,
+    v: Array,
+    most: float,
+    noise: Callable[[tuple[int, ...]], Array],
+    by: Change,
 ) -> Holds:
     """Whether changes of batches along vectors are within a factor of linear ones."""
     y = function.apart(x)
     u = noise(y.shape)  # the weights with which outputs are combined
     linear = np.sum(u * function.slopes_apart(x, v), axis=(1, 2))
 
-    def holds(rows: Any, c: Array) -> Any:
+    def moved(rows: Any, c: Array) -> Array:
         after = function.apart(x[rows] + c[:, None, None] * v[rows])
-        change = np.sum(u[rows] * (after - y[rows]), axis=(1, 2))
+        return np.asarray(np.sum(u[rows] * (after - y[rows]), axis=(1, 2)))
+
+    if by == "hessian":
+        bent = function.bends_apart(x, v, u)
+
+        def moved(rows: Any, c: Array) -> Array:
+            return np.asarray(c * linear[rows] + c**2 / 2 * bent[rows])
+
+    def holds(rows: Any, c: Array) -> Any:
+        change = moved(rows, c)
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = change / (c * linear[rows])
         # A function that does not move, and should not, is its linear approximation.

@@ -20,6 +20,7 @@ from tpcalc.shown import Shown
 # Ends of the intervals in which laws are compared with a Gaussian.
 EDGES = np.array([-1.8, -1.4, -1.0, -0.6, -0.2, 0.2, 0.6, 1.0, 1.4, 1.8])
 ULPS = 16
+TOGETHER = 256  # inputs that are compared with each other
 CORRELATED = 2048  # neurons of an array whose correlations are measured
 # Layers of wide networks have 0 of both; beyond these their limit says little.
 HEAVY, WIDE = 1.0, 0.5
@@ -89,6 +90,7 @@ class LayerMoments:
     deviations: Array  # for each input the squared distance from the mean, over neurons
     projections: Array  # for each input the deviation from the mean along it, over neurons
     correlations: Array  # correlations of pairs of neurons that are alive, squared
+    alike: Array  # for inputs the mean squared correlation with others, over neurons
 
     @property
     def size(self) -> int:
@@ -101,8 +103,10 @@ def layer_moments(
 ) -> list[LayerMoments]:
     """The moments of all layers over so many inputs; correlations are those of chosen neurons."""
     with np.errstate(over="ignore", invalid="ignore"):  # refused below
-        first = _gathered(passes, lambda _, f: ([f.sum(axis=0)], [np.mean(f * f, axis=1)]))
-    for index, (_, (squares,)) in enumerate(first):
+        first = _gathered(
+            passes, lambda _, f: ([f.sum(axis=0)], [np.mean(f * f, axis=1), _alike(f)])
+        )
+    for index, (_, (squares, _)) in enumerate(first):
         if not np.isfinite(squares).all():
             raise EvaluationError(
                 "it leaves the range of its number format.",
@@ -139,6 +143,7 @@ def layer_moments(
                 deviations,
                 projections,
                 pairs**2,
+                first[index][1][1],
             )
         )
     return found
@@ -162,6 +167,18 @@ def _gathered(
                 known.append(part)
     joined = [[np.concatenate(parts) for parts in own] for own in rows]
     return list(zip(sums, joined, strict=True))
+
+
+def _alike(layer: Array) -> Array:
+    """Of each input the mean squared correlation with some others, over neurons."""
+    found = [np.zeros(0)]
+    for part in (layer[k : k + TOGETHER] for k in range(0, len(layer), TOGETHER)):
+        away = part - part.mean(axis=1, keepdims=True)
+        length = np.linalg.norm(away, axis=1, keepdims=True)
+        z = np.divide(away, length, out=np.zeros_like(away), where=length > 0)
+        if len(z) > 1:
+            found.append((((z @ z.T) ** 2).sum(axis=1) - (z * z).sum(axis=1) ** 2) / (len(z) - 1))
+    return np.concatenate(found)
 
 
 def _powers(layer: Array, mean: Array) -> tuple[list[Array], list[Array]]:

@@ -33,6 +33,7 @@ from tpcalc.meanfield.recursion import ONE, propagate, squares
 from tpcalc.meanfield.state import State, ratio
 from tpcalc.meanfield.survey import repeated
 from tpcalc.networks.own import is_network
+from tpcalc.practice.limits import bottlenecks
 from tpcalc.results import CovarianceMap, Estimate, Method, Status
 from tpcalc.results.sheet import CovarianceClass
 from tpcalc.shown import Rows, Shown
@@ -453,15 +454,11 @@ def residual_units(network: Layers) -> tuple[UnitRow, ...]:
     """
     graph = layers(network)
     states, found = propagate(graph), []
-    through: list[frozenset[int]] = []  # the layers that all paths to a layer lead through
-    for index, layer in enumerate(graph.layers):
-        ways = [through[p] for p in layer.parents] or [frozenset[int]()]
-        before = frozenset[int].intersection(*ways)
-        through.append(before | {index})
+    for index, (layer, through) in enumerate(zip(graph.layers, bottlenecks(graph), strict=True)):
         if isinstance(layer.operation, Addition) and len(layer.parents) > 1:
             weights = squares(layer.operation)
             parts = list(zip(weights, (states[p] for p in layer.parents), strict=True))
-            found.append(_unit(index, max(before), parts, states))
+            found.append(_unit(index, max(through - {index}), parts, states))
     return Rows(found)
 
 

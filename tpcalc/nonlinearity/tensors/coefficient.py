@@ -25,7 +25,7 @@ from tpcalc.nonlinearity.measured import (
     spread_of,
 )
 from tpcalc.nonlinearity.noise import Faults, curve, radii
-from tpcalc.nonlinearity.ranges import HALVINGS, linear_within, scales, scanned
+from tpcalc.nonlinearity.ranges import HALVINGS, Change, linear_within, scales, scanned
 from tpcalc.nonlinearity.sample import CELLS, Sample
 from tpcalc.nonlinearity.split import LEAST_GROUPS, fit
 from tpcalc.nonlinearity.tensors.functions import Torch, function_on, inputs_of, outputs
@@ -253,6 +253,7 @@ def local_linearity(
     factor: float = 2.0,
     smallest: float = 1e-8,
     per_decade: int = 12,
+    by: Change = "values",
     seed: int = 0,
 ) -> LocalLinearity:
     """Sample C: the least C >= 1 with 1 / T <= D(c) / (c G) <= T for all c up to 1 / C.
@@ -265,6 +266,8 @@ def local_linearity(
         f: As of ``measured_nlc``; torch is to be able to map it over batches.
         samples, factor: How many batches; T, above 1.
         smallest, per_decade: The smallest c, below 1; values of c for each power of ten.
+        by: ``"values"`` of f, or ``"hessian"``: f + c J d + c^2 d H d / 2 in its place (MGLLAHE),
+            which is blind to kinks.
 
     Returns:
         C of every batch, and their median.
@@ -281,6 +284,7 @@ def local_linearity(
         1.0
     """
     samples = checks.whole(samples, "samples", least=2)
+    checks.one_of("by", by, ("values", "hessian"))
     most = float(checks.real(factor, "factor", above=1))
     grid = scales(smallest, per_decade)
     function, sample = function_on(f, x, batch, seed)
@@ -296,7 +300,7 @@ def local_linearity(
         def noise(shape: tuple[int, ...], draws: range = draws) -> Array:
             return np.stack([sample.noise(shape[1:], "outputs", draw) for draw in draws])
 
-        holds = linear_within(function, inputs, moves, most, noise)
+        holds = linear_within(function, inputs, moves, most, noise, by)
         found.extend(scanned(holds, len(draws), grid, HALVINGS).tolist())
     return LocalLinearity(tuple(found), median(np.array(found), seed), found.count(inf))
 

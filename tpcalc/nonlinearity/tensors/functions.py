@@ -12,7 +12,7 @@ import numpy as np
 from tpcalc import checks
 from tpcalc.arrays import Array, Index
 from tpcalc.engine.device.devices import load_torch, resolve_device, resolve_dtype
-from tpcalc.errors import EvaluationError, StudyError, UsageError
+from tpcalc.errors import EvaluationError, NotDifferentiable, StudyError, UsageError
 from tpcalc.networks.order import not_made_from
 from tpcalc.nonlinearity.function import Function, Pairs
 from tpcalc.nonlinearity.meta import elem_like, meta_gaussian
@@ -194,6 +194,22 @@ class Torch(Function):
         with batch_moments(self._module):
             both = (self._stacked(x),), (self._stacked(v),)
             return rows_of(load_torch().func.jvp(self._mapped, *both)[1], 2)
+
+    def bends_apart(self, x: Array, v: Array, u: Array) -> Array:
+        """The second derivative along v of u f of several batches, off kinks."""
+        grad, at, along = load_torch().autograd.grad, self._stacked(x), self._stacked(v)
+        c = at.new_zeros(len(at), *[1] * (at.ndim - 1)).requires_grad_()
+        try:
+            with batch_moments(self._module), load_torch().enable_grad():
+                found = self._mapped(at + c * along)
+                weights = self.entries(u).reshape(found.shape)
+                (slope,) = grad((weights * found).sum(), c, create_graph=True)
+                if not slope.requires_grad:
+                    return np.zeros(len(x))
+                (bent,) = grad(slope.sum(), c, materialize_grads=True)
+        except NotDifferentiable:  # slopes that jump, in a network that knows of no function there
+            return super().bends_apart(x, v, u)
+        return rows_of(bent)[:, 0]
 
     def _mapped(self, batches: Tensor) -> Tensor:
         return load_torch().func.vmap(lambda part: self._call(part)[-1])(batches)

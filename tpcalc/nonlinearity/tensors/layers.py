@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import hypot, inf, sqrt
 from typing import Any
 
@@ -42,6 +42,9 @@ class LayerMetrics(Shown):
     jacobian: Estimate
     numerator: Estimate  # NLCNUM: root of E Tr J Cov_x J^T over the size
     nlc: Estimate  # the nonlinearity coefficient of the layer as a function of the input
+    # LCORR: root mean square of the correlation over neurons of two inputs
+    # ((c - m^2) / (q - m^2))
+    correlation: Estimate
     gaussianity: Gaussianity  # how far its neurons are from independent Gaussians
     # whether it is the same for all inputs within a few roundings; then bias and coefficient
     # are what rounding left
@@ -110,6 +113,8 @@ def _metrics(
     spread = mean_of(own.deviations).times(sample.correction)
     offset = sqrt(float(np.mean(own.mean**2)))
     over = numerator.times(1 / size)
+    alike = mean_of(own.alike)
+    alike = replace(alike, stderr=2 * alike.stderr)  # each input is in pairs on both sides
     collapsed = sqrt(spread.value) <= ULPS * eps * offset
     if collapsed:
         bias, nlc = (
@@ -129,6 +134,7 @@ def _metrics(
         root_of_ratio(frobenius.times(1 / size), ONE, seed),
         root_of_ratio(over, ONE, seed),
         nlc,
+        root_of_ratio(alike, ONE, seed),
         gaussianity(own, seed),
         collapsed,
     )
