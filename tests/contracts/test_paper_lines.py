@@ -23,7 +23,7 @@ def lines_of(page: str) -> tuple[str, list[str]]:
     found = []
     for row in CELL.finditer(text):
         last = row["cells"].split(" | ")[-1].strip()
-        if last.startswith(("`s.", "`ordered.", "`chaotic.")) or (
+        if last.startswith(("`s.", "`p.", "`tp.check", "`ordered.", "`chaotic.")) or (
             last.startswith("`") and last.endswith((")`", "]`"))
         ):
             found.append(last.strip("`"))

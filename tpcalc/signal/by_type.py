@@ -124,9 +124,9 @@ def linear_range(function: Any, inputs: Any, **options: Any) -> Any:
     Args:
         function: A function of arrays, a function or a module of torch.
         inputs: A law or rows, with a ``seed``; or a tensor.
-        options: Of arrays ``seed``, ``batch``, ``draws``, ``factor``, ``jacobian``, ``jvp``, ``by``;
-            of tensors ``batch``, ``samples``, ``factor``, ``smallest``, ``per_decade``, ``by``,
-            ``seed``. ``by="hessian"`` takes a local quadratic function for the function.
+        options: Of arrays ``seed``, ``batch``, ``draws``, ``factor``, ``jacobian``, ``jvp``; of
+            tensors ``batch``, ``samples``, ``factor``, ``smallest``, ``per_decade``, ``seed``; of
+            both ``by="hessian"``: a local quadratic function takes the place of the function.
 
     Returns:
         1 / c of each draw, for the first c times a deviation of inputs at which it is off, and the

@@ -115,6 +115,10 @@ class CorrelationMap(OfActivation, Shown):
             gap: 1 - c, between 0 and 2.
         """
         moved = self.chi.value * gap.error  # the map is nowhere steeper than at 1
+        if moved > CLOSE * gap.value:
+            ends = (abs(1 - gap.value + side * gap.error) for side in (-1, 1))
+            steepest = self.correlation_slope(min(1.0, max(ends)))  # its slope grows with |c|
+            moved = (abs(steepest.value) + steepest.error) * gap.error
         growth = self.gap_growth(np.array([max(gap.value, SMALLEST)])).at(0)
         found: Bounded = growth * gap.value + Bounded(0.0, moved, gap.method)
         return found
