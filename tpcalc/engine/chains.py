@@ -9,7 +9,7 @@ The answer does not depend on the number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -22,7 +22,14 @@ from tpcalc.doors.machine import available_cores
 from tpcalc.engine.chains_tables import Chain as Chain
 from tpcalc.engine.chains_tables import Family as Family
 from tpcalc.engine.chains_tables import Gram as Gram
-from tpcalc.engine.chains_tables import Table, biased_table, erf_table, plain_table
+from tpcalc.engine.chains_tables import (
+    Closed,
+    Table,
+    biased_table,
+    closed_table,
+    erf_table,
+    plain_table,
+)
 from tpcalc.engine.crew import carry_out
 from tpcalc.errors import EvaluationError
 from tpcalc.progress import Progress
@@ -31,6 +38,7 @@ KINDS = ("nngp", "ntk")
 JOB = 2**20  # work of one job, entries times layers: some milliseconds
 COORDINATES = 32  # of the inputs that cost as much as a layer
 WORTH_THREADS = 2**17  # entries times layers
+LOST = 1e-12  # an error that another loop may do better than
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +47,8 @@ class ChainKernels:
 
     nngp: Array | None  # shape (N, M); None if not asked for
     ntk: Array | None  # shape (N, M); None if not asked for
-    # error of entries in units of |entry| + (K(x, x) + K(y, y)) / 2, K the NNGP kernel: on the
-    # diagonal, and for pairs of inputs with |correlation| below 0.99
+    # error of entries in units of sqrt(K(x, x) K(y, y)), for either kernel its own: on the diagonal,
+    # and for pairs of inputs with |correlation| below 0.99
     relative_error: float
     near_error: float  # the same for the other pairs: nearly parallel or antiparallel inputs
 
@@ -76,10 +84,12 @@ def chain_kernels(
         checks.whole(threads, "threads", least=1, hint="Use threads=None for one on each core.")
     shape = len(gram.inputs), len(gram.inputs if gram.others is None else gram.others)
     _check_memory(gram, shape, len(wanted))
-    table = _table(gram, chain)
     out = {kind: np.empty(shape if kind in wanted else (0, 0)) for kind in KINDS}
-    if shape[0] and shape[1]:
-        _run(table, chain.depth, shape, gram.others is None, out, threads, progress)
+    for table in _tables(gram, chain):
+        if shape[0] and shape[1]:
+            _run(table, chain.depth, shape, gram.others is None, out, threads, progress)
+        if max(table.error, table.near_error) <= LOST:
+            break
     return ChainKernels(
         nngp=out["nngp"] if "nngp" in wanted else None,
         ntk=out["ntk"] if "ntk" in wanted else None,
@@ -97,21 +107,26 @@ def _check_memory(gram: Gram, shape: tuple[int, int], kinds: int) -> None:
     )
 
 
-def _table(gram: Gram, chain: Chain) -> Table:
-    with np.errstate(all="ignore"):  # overflow is found, and said, at the end
-        if chain.family == "erf":
-            table = erf_table(gram, chain)
-        elif chain.bias_variance or chain.first_bias:
-            table = biased_table(gram, chain)
-        else:
-            table = plain_table(gram, chain)
-    if not table.finite:
-        raise EvaluationError(
-            f"the kernels of {chain.depth} layers leave the range of float64.",
-            where="chain_kernels",
-            hint="Use a smaller weight variance or fewer layers.",
-        )
-    return table
+def _tables(gram: Gram, chain: Chain) -> Iterator[Table | Closed]:
+    """What to run: another loop where the first has lost too many digits.
+
+    Distances, which erf has as well, keep digits where covariances of near inputs lose them.
+    """
+    ways: list[Callable[[Gram, Chain], Table | Closed]]
+    if chain.family == "abrelu":
+        ways = [biased_table if chain.bias_variance or chain.first_bias else plain_table]
+    else:
+        ways = [closed_table, erf_table] if chain.family == "erf" else [closed_table]
+    for way in ways:
+        with np.errstate(all="ignore"):  # overflow is found, and said, at the end
+            table = way(gram, chain)
+        if not table.finite:
+            raise EvaluationError(
+                f"the kernels of {chain.depth} layers leave the range of float64.",
+                where="chain_kernels",
+                hint="Use a smaller weight variance or fewer layers.",
+            )
+        yield table
 
 
 def _tiles(shape: tuple[int, int], same: bool) -> Index:
@@ -128,7 +143,7 @@ def _tiles(shape: tuple[int, int], same: bool) -> Index:
 
 
 def _run(
-    table: Table,
+    table: Table | Closed,
     depth: int,
     shape: tuple[int, int],
     same: bool,

@@ -42,6 +42,7 @@ from tpcalc.engine.chains_tiles import (
     keep,
     starts,
     versines,
+    whole,
 )
 from tpcalc.engine.kernels_compile import exact
 
@@ -264,10 +265,11 @@ def run_tiles(
         else:
             versines(pair, i0, j0, panel, u)
         starts(same, i0, j0, first)
+        wide = whole(min(COLUMNS, len(pair[1]) - j0))
         for r in range(min(ROWS, len(x) - i0)):
-            i, begin = i0 + r, first[r]
-            state, value, tangent = u[r][begin:COLUMNS], k[r][begin:COLUMNS], w[r][begin:COLUMNS]
-            own, others, start, stop = tables[0][:, i], tables[1], j0 + begin, j0 + COLUMNS
+            i, begin = i0 + r, min(first[r], wide)
+            state, value, tangent = u[r][begin:wide], k[r][begin:wide], w[r][begin:wide]
+            own, others, start, stop = tables[0][:, i], tables[1], j0 + begin, j0 + wide
             if kind == PLAIN:
                 _plain_row(state, value, tangent, forms[0], layers)
             elif kind == BIASED:

@@ -18,7 +18,8 @@ from tpcalc.errors import EvaluationError
 if TYPE_CHECKING:
     from tpcalc.engine.chains_tiles import Pair
 
-Family = Literal["abrelu", "erf"]
+Family = Literal["abrelu", "erf", "gelu", "sin", "exp", "gaussian"]
+FAMILIES: tuple[Family, ...] = ("abrelu", "erf", "gelu", "sin", "exp", "gaussian")
 LARGEST, LEAST = 1e140, 1e-140  # norms of inputs whose squares are safely within float64
 
 
@@ -51,7 +52,8 @@ class Gram:
 class Chain:
     """A chain of equal dense layers."""
 
-    family: Family  # "abrelu": phi(z) = a |z| + b z; "erf": phi(z) = a erf(b z)
+    # "abrelu": phi(z) = a |z| + b z; all others: a f(b z), where "gaussian" is exp(-z^2)
+    family: Family
     a: float  # see family. ReLU has a = b = 1/2.
     b: float  # see family
     depth: int  # how many times the activation is applied
@@ -62,9 +64,10 @@ class Chain:
     residual: float | None
     first_weight: float  # weight variance of the first layer, of G
     first_bias: float  # bias variance of the first layer
+    turn: float = 1.0  # of "sin", sin(b z + c): cos 2c
 
     def __post_init__(self) -> None:
-        checks.one_of("family of activations", self.family, ("abrelu", "erf"))
+        checks.one_of("family of activations", self.family, FAMILIES)
         checks.whole(self.depth, "depth", least=1)
         names = ["a", "b", "weight_variance", "bias_variance", "first_weight", "first_bias"]
         if self.residual is not None:
@@ -72,7 +75,7 @@ class Chain:
         for name in names:
             least = None if name in ("a", "b", "residual") else 0
             checks.real(getattr(self, name), name, least=least)
-        if (self.a == 0 and self.b == 0) or (self.family == "erf" and 0 in (self.a, self.b)):
+        if (self.a == 0 and self.b == 0) or (self.family != "abrelu" and 0 in (self.a, self.b)):
             raise EvaluationError(
                 f"the activation is 0 for a = {self.a!r}, b = {self.b!r}.",
                 where="Chain",
@@ -120,7 +123,10 @@ BLOCK = 2**20  # entries of inputs that are squared at once
 
 @dataclass(frozen=True)
 class Table:
-    """Arguments of a loop, ready for any of its tiles."""
+    """Arguments of a loop, ready for any of its tiles.
+
+    Errors are in units of sqrt(K_ii K_jj), for each of both kernels its own.
+    """
 
     kind: int  # which chain it is, see ``chains_loops``
     pair: Pair
@@ -143,6 +149,47 @@ class Table:
 
         job = tiles, nngp, ntk
         run_tiles(self.kind, self.pair, self.factors, self.tables, self.forms, self.layers, job)
+
+
+@dataclass(frozen=True)
+class Closed:
+    """Arguments of the loop for closed duals, which follows errors on its way."""
+
+    row: int  # of ``chains_duals``
+    turn: float
+    pair: Pair
+    factors: tuple[Array, Array]
+    tables: tuple[Array, Array]  # numbers of single inputs, layer by layer
+    ends: tuple[Array, Array]  # and before the first and after the last
+    first: Array  # weight, bias and relative rounding of the map of the inputs
+    forms: Array
+    readout: float
+    worst: Array  # the largest errors of each tile, away from coincidence and near it
+    coordinates: int
+
+    @property
+    def finite(self) -> bool:
+        """Whether kernels stay within float64."""
+        return all(bool(np.isfinite(one).all()) for one in (*self.tables, *self.ends))
+
+    @property
+    def error(self) -> float:
+        """The largest so far, away from coincidence."""
+        return float(self.worst[..., 0].max(initial=0.0))
+
+    @property
+    def near_error(self) -> float:
+        """The largest so far, of nearly coincident inputs."""
+        return float(self.worst[..., 1].max(initial=0.0))
+
+    def run(self, tiles: Index, nngp: Array, ntk: Array) -> None:
+        """Fill tiles of the results."""
+        from tpcalc.engine.chains_layers import run_closed
+
+        run_closed(
+            self.row, self.turn, self.pair, self.factors, self.tables, self.ends, self.first,
+            self.forms, self.readout, (tiles, nngp, ntk), self.worst,
+        )  # fmt: skip
 
 
 def _pair(gram: Gram) -> Pair:
@@ -211,7 +258,7 @@ def plain_table(gram: Gram, chain: Chain) -> Table:
         (np.zeros((0, len(qx))), np.zeros((0, len(qy)))),
         np.array([[m0, m1, *shape, readout]]),
         math.isfinite(scale) and math.isfinite(peak),
-        *(_rounding(chain, pair),) * 2,
+        *(_rounding(chain, pair, gram.factor),) * 2,
         np.array([chain.depth, long], dtype=np.int64),
     )
 
@@ -273,7 +320,7 @@ def biased_table(gram: Gram, chain: Chain) -> Table:
         (norms_x, norms_y),
         np.array(forms),
         bool(np.isfinite(norms_x).all() and np.isfinite(norms_y).all() and math.isfinite(peak)),
-        *(_rounding(chain, pair),) * 2,
+        *(_rounding(chain, pair, gram.factor),) * 2,
     )
 
 
@@ -283,6 +330,46 @@ def _step(chain: Chain, unit: float) -> tuple[float, float, float]:
         return 0.0, unit * chain.weight_variance, unit * chain.bias_variance
     square = chain.residual**2 * unit
     return 1.0, square * chain.weight_variance, square * chain.bias_variance
+
+
+def closed_table(gram: Gram, chain: Chain) -> Closed:
+    """Of a f(b z): K is counted in units of 1 / b^2, so that the activation is f(z)."""
+    from tpcalc.engine.chains_duals import CLOSED
+    from tpcalc.engine.chains_layers import EPS, NUMBERS, lengths
+    from tpcalc.engine.chains_tiles import COLUMNS, ROWS
+
+    pair, unit, row = _pair(gram), chain.b**2, CLOSED.index(chain.family)
+    keep, weight, bias = _step(chain, unit)
+    forms = np.tile([keep, weight * chain.a**2, bias], (chain.depth, 1))
+    if chain.residual is None:
+        forms[-1] = [0.0, chain.a**2, 0.0]
+    rounding = EPS * (4 + pair[0].shape[1] / 8)  # of inner products, which are summed by eights
+    first = np.array([unit * gram.factor * chain.first_weight, unit * chain.first_bias, rounding])
+    tables, ends = [], []
+    for squares in pair[4:] if gram.others is not None else pair[5:]:
+        table = np.empty((NUMBERS * chain.depth, squares.size))
+        end = np.empty((5, squares.size))
+        lengths(row, chain.turn, first[0] * squares + first[1], rounding, forms, table, end)
+        if chain.residual is not None:
+            end[1] += end[0]
+            end[3] += end[2]
+        tables.append(table)
+        ends.append(end)
+    x, y = pair[4].size, pair[5].size
+    scale = 1.0 if chain.residual is None else 1 / unit
+    return Closed(
+        row,
+        chain.turn,
+        pair,
+        (np.full(x, scale), np.ones(y)),
+        (tables[0], tables[-1]),
+        (ends[0], ends[-1]),
+        first,
+        forms,
+        0.0 if chain.residual is None else 1.0,
+        np.zeros((-(-x // ROWS), y // COLUMNS, 2)),
+        int(pair[0].shape[1]),
+    )
 
 
 def erf_table(gram: Gram, chain: Chain) -> Table:
@@ -316,6 +403,8 @@ def erf_table(gram: Gram, chain: Chain) -> Table:
 
     table_x, table_y = moments(qx), moments(qy)
     scale = 1.0 if chain.residual is None else 1 / unit
+    most = _unit(chain, pair, gram.factor)
+    away, near = _erf_errors(pair, (table_x, table_y), (a0, a1))
     return Table(
         ERF,
         pair,
@@ -323,17 +412,36 @@ def erf_table(gram: Gram, chain: Chain) -> Table:
         (table_x, table_y),
         np.array(forms),
         bool(np.isfinite(table_x).all() and np.isfinite(table_y).all()),
-        *_erf_errors(pair, (table_x, table_y), (a0, a1)),
+        most * away,
+        most * near,
     )
 
 
-def _rounding(chain: Chain, pair: Pair) -> float:
-    """Relative error of a |z| + b z: rounding of inner products, and of every layer.
+def _rounding(chain: Chain, pair: Pair, factor: float) -> float:
+    """The error of a |z| + b z: rounding of inner products, and of every layer.
 
     The maps of u are concave, so that its relative error does not grow from layer to layer; the
     constants cover what is measured against 40 digits, three times over.
     """
-    return ROUNDING * (8 + 2 * chain.depth) * (1 + int(pair[0].shape[1]) / 64)
+    relative = ROUNDING * (8 + 2 * chain.depth) * (1 + int(pair[0].shape[1]) / 64)
+    return _unit(chain, pair, factor) * relative
+
+
+def _unit(chain: Chain, pair: Pair, factor: float) -> float:
+    """|K_ij| + (K_ii + K_jj) / 2 in units of sqrt(K_ii K_jj), at most.
+
+    Layers bring norms closer to each other, so that those of the first layer are the worst. A chain
+    without biases is homogeneous in the norm of each input: they drop out.
+    """
+    if chain.family == "abrelu" and chain.bias_variance == chain.first_bias == 0:
+        return 2.0
+    squares = np.concatenate([pair[4], pair[5][: len(pair[1])]])
+    variances = chain.first_weight * squares * factor + chain.first_bias
+    positive = variances[variances > 0]
+    if not len(positive):
+        return 2.0
+    ratio = float(np.sqrt(positive.max() / positive.min()))
+    return 1.0 + (ratio + 1 / ratio) / 2
 
 
 def _erf_errors(

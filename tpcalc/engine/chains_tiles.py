@@ -55,22 +55,28 @@ arc_small = polynomial(
 
 
 @exact
-def _gram(x: Array, yt: Array, i0: int, j0: int, panel: Array, out: Array) -> None:
+def whole(columns: int) -> int:
+    """So many columns, and those that fill the last vector register."""
+    return (columns + 7) // 8 * 8
+
+
+@exact
+def gram(x: Array, yt: Array, i0: int, j0: int, width: int, panel: Array, out: Array) -> None:
     """Inner products of a tile; the order of every sum is that of the coordinates."""
-    last, length = x.shape[0] - 1, x.shape[1]
+    rows, length = min(ROWS, x.shape[0] - i0), x.shape[1]
     out[:] = 0.0
     for k0 in range(0, length, PANEL):
         size = min(PANEL, length - k0)
         for k in range(size):
-            panel[k] = yt[k0 + k][j0 : j0 + COLUMNS]
+            panel[k][:width] = yt[k0 + k][j0 : j0 + width]
         eights = size // 8 * 8
-        for r in range(ROWS):
-            a, part = x[min(i0 + r, last)][k0 : k0 + size], out[r][:COLUMNS]
+        for r in range(rows):
+            a, part = x[i0 + r][k0 : k0 + size], out[r][:width]
             for k in range(0, eights, 8):
                 _add_eight(part, a[k : k + 8], panel[k : k + 8])
             for k in range(eights, size):
                 factor, y = a[k], panel[k]
-                for t in range(COLUMNS):
+                for t in range(width):
                     part[t] += factor * y[t]
 
 
@@ -79,7 +85,7 @@ def _add_eight(out: Array, a: Array, y: Array) -> None:
     """Eight coordinates at once: the row of sums is read and written once for all of them."""
     a0, a1, a2, a3, a4, a5, a6, a7 = a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7]
     y0, y1, y2, y3, y4, y5, y6, y7 = y[0], y[1], y[2], y[3], y[4], y[5], y[6], y[7]
-    for t in range(COLUMNS):
+    for t in range(out.size):
         early = a0 * y0[t] + a1 * y1[t] + a2 * y2[t] + a3 * y3[t]
         late = a4 * y4[t] + a5 * y5[t] + a6 * y6[t] + a7 * y7[t]
         out[t] += early + late
@@ -99,12 +105,13 @@ def _distance(x: Array, y: Array, ratio: float) -> float:
 def versines(pair: Pair, i0: int, j0: int, panel: Array, out: Array) -> None:
     """The state u of a tile; the numbers of a pair are the inverse norms of its inputs."""
     x, y, yt, same, rx, ry = pair
-    _gram(x, yt, i0, j0, panel, out)
     rows, columns = min(ROWS, x.shape[0] - i0), min(COLUMNS, y.shape[0] - j0)
+    wide = whole(columns)
+    gram(x, yt, i0, j0, wide, panel, out)
     for r in range(rows):
         i = i0 + r
         u, factor = out[r], rx[i]
-        for t in range(COLUMNS):
+        for t in range(wide):
             v = max(0.5 - 0.5 * (u[t] * (factor * ry[j0 + t])), 0.0)
             u[t] = v if v <= 0.5 else min(v - 1.0, -TINY)
         count = 0
@@ -123,12 +130,13 @@ def versines(pair: Pair, i0: int, j0: int, panel: Array, out: Array) -> None:
 def gaps(pair: Pair, i0: int, j0: int, panel: Array, out: Array) -> None:
     """|x - y|^2 / 2 of a tile, or -|x + y|^2 / 2 where that is smaller; qx, qy: |x|^2, |y|^2."""
     x, y, yt, same, qx, qy = pair
-    _gram(x, yt, i0, j0, panel, out)
     rows, columns = min(ROWS, x.shape[0] - i0), min(COLUMNS, y.shape[0] - j0)
+    wide = whole(columns)
+    gram(x, yt, i0, j0, wide, panel, out)
     for r in range(rows):
         i = i0 + r
         d = out[r]
-        for t in range(COLUMNS):
+        for t in range(wide):
             mean = 0.5 * (qx[i] + qy[j0 + t])
             d[t] = max(mean - d[t], 0.0) if d[t] >= 0.0 else min(-mean - d[t], -TINY)
         for t in range(columns):

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from tpcalc import checks
 from tpcalc.arrays import Array
-from tpcalc.engine.chains import Chain, Gram, chain_kernels
+from tpcalc.engine.chains import Chain, Family, Gram, chain_kernels
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.exponents import Ex
-from tpcalc.functions import Call, Expr, Var
+from tpcalc.functions import Call, Const, Expr, Var, const
+from tpcalc.functions.expr import mul, substitute
+from tpcalc.functions.fn import slope_or_none
 from tpcalc.functions.form import slopes_of
 from tpcalc.functions.numbers import Number
 from tpcalc.networks.chain import chain_of as layers_of
@@ -201,10 +204,9 @@ def chain_of(task: Network) -> Chain | None:
     first, (weights, biases) = _variances(*begin), _variances(*inner.pop())
     if family[0] == "erf" and not _is_moderate(task, max(weights, first[0])):
         return None
-    residual = 1.0 if net.skips else None
-    return Chain(
-        *family, len(net.maps) - (2 if net.skips else 1), weights, biases, residual, *first
-    )
+    name, a, b, turn = family
+    depth, residual = (len(net.maps) - 2, 1.0) if net.skips else (len(net.maps) - 1, None)
+    return Chain(name, a, b, depth, weights, biases, residual, *first, turn)
 
 
 def run_chain(
@@ -224,12 +226,11 @@ def run_chain(
     found = chain_kernels(gram, chain, kinds=tuple(kinds), threads=threads, progress=progress)
     matrices = {kind: getattr(found, kind) for kind in kinds}
     asked = "ntk" in kinds
-    unit = _unit(chain, left, right or left)
     return Found(
         matrices,
         Method.EXACT,
-        unit * found.relative_error,
-        unit * found.near_error,
+        found.relative_error,
+        found.near_error,
         True if asked else None,
         (SIMPLE,) if asked else (),
         {"route": "fused chain"},
@@ -251,23 +252,6 @@ def _is_moderate(task: Network, variance: float) -> bool:
     return factor <= 1e2
 
 
-def _unit(chain: Chain, left: Inputs, right: Inputs) -> float:
-    """The unit of the errors of a chain, |K_ij| + (K_ii + K_jj) / 2, in sqrt(K_ii K_jj) at most.
-
-    Layers bring norms closer to each other, so that those of the first layer are the worst. A chain
-    without biases is homogeneous in the norm of each input: they drop out.
-    """
-    if chain.family == "abrelu" and chain.bias_variance == chain.first_bias == 0:
-        return 2.0
-    squares = np.concatenate([inputs.squares[:, 0, 0] for inputs in (left, right)])
-    variances = chain.first_weight * squares + chain.first_bias
-    positive = variances[variances > 0]
-    if not len(positive):
-        return 2.0
-    ratio = float(np.sqrt(positive.max() / positive.min()))
-    return 1.0 + (ratio + 1 / ratio) / 2
-
-
 def _is_ntk(task: Network, marks: Sequence[Mark]) -> bool:
     """Whether maps keep sizes, and all is trained at one rate from its full deviation on."""
     table = task.exponents.exponents(task.architecture.hidden, 0)
@@ -279,14 +263,34 @@ def _is_ntk(task: Network, marks: Sequence[Mark]) -> bool:
     )
 
 
-def _family(expr: Expr) -> tuple[Literal["abrelu", "erf"], float, float] | None:
-    """An activation as a|z| + bz or a erf(bz)."""
+_PLAIN: dict[str, Family] = {"erf": "erf", "gelu": "gelu", "gaussian": "gaussian"}
+
+
+def _family(expr: Expr) -> tuple[Family, float, float, float] | None:
+    """An activation as a|z| + bz or a f(bz), with cos 2c for a sin(bz + c)."""
     slopes = slopes_of(expr)
     if slopes is not None:
         up, down = slopes
-        return "abrelu", (up - down) / 2, (up + down) / 2
+        return "abrelu", (up - down) / 2, (up + down) / 2, 1.0
     number, rest = scaled(expr)
-    if not isinstance(rest, Call) or rest.atom.name != "erf":
+    if not isinstance(rest, Call):
         return None
-    factor, inner = scaled(rest.arg)
-    return ("erf", float(number), float(factor)) if inner == Var(0) else None
+    name, a = rest.atom.name, float(number)
+    slope, start = slope_or_none(rest.arg, Var(0)), substitute(rest.arg, {Var(0): const(0)})
+    if slope is None or not isinstance(start, Const):
+        return None
+    c = float(start.value)
+    if isinstance(slope, Const):
+        b = float(slope.value)
+        if name in ("sin", "cos"):
+            return "sin", a, b, math.cos(2 * c) if name == "sin" else -math.cos(2 * c)
+        if name == "exp":
+            return "exp", a * math.exp(c), b, 1.0
+        if name in _PLAIN and c == 0:
+            rate: Any = rest.atom.params[0] if rest.atom.params else 1
+            return _PLAIN[name], a, b * math.sqrt(rate), 1.0
+    rate = substitute(slope, {Var(0): const(Fraction(-1, 2))})  # of exp(c - rate z^2)
+    if name == "exp" and slope == mul((const(-2), rate, Var(0))) and isinstance(rate, Const):
+        if rate.value > 0:
+            return "gaussian", a * math.exp(c), math.sqrt(float(rate.value)), 1.0
+    return None

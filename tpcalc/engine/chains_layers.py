@@ -1,0 +1,201 @@
+"""The numba side of ``chains`` for smooth activations: covariances and their errors, layer by layer.
+
+A pair of inputs has its covariance K, its tangent kernel w, and bounds e, f on their errors. A layer
+maps them, with v = E phi phi', g = E phi' phi' of the pair and n_k^2 = E (phi^(k))^2 of an input::
+
+    K' = keep K + m v + s,  w' = (keep + m g) w + m v + s
+    e' = keep e + m (|g| (e + eps |K|) + p0 n0' + n0 p0') + eps |K'|
+    f' = keep f + m (|g| f + |w| (n2 n2' (e + eps |K|) + p1 n1' + n1 p1')) + [that of v] + eps |w'|
+
+The moments p carry what is not known of the variances, and the rounding of v and g. Values and
+slopes come from closed forms (``chains_duals``), with all layers of a strip in the first cache, or
+from a series of their layer (``chains_series``), layer by layer over all strips.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tpcalc.arrays import Array
+from tpcalc.engine.chains_duals import closed, moments
+from tpcalc.engine.chains_tiles import (
+    COLUMNS,
+    PANEL,
+    PITCH,
+    ROWS,
+    Job,
+    Pair,
+    gram,
+    keep,
+    starts,
+    whole,
+)
+from tpcalc.engine.kernels_compile import exact
+
+EPS = 2.0**-53
+ROUNDINGS = 4.0  # of a value or a slope
+NUMBERS = 8  # of an input in a layer: three that duals read, n0, p0, n1, p1, n2
+NEAR = 0.99  # correlation of inputs that nearly coincide
+STEP = 1e-4  # relative, of derivatives by variances
+BEND = 0.02  # of a variance, of the second difference of slopes
+
+Ends = tuple[Array, Array]
+"""Of rows and of columns: K, w, and their errors, of an input with itself after the last layer;
+its K before the first."""
+
+
+@exact
+def lengths(
+    row: int, turn: float, q0: Array, rounding: float, forms: Array, table: Array, ends: Array
+) -> None:
+    """The numbers of single inputs in all layers."""
+    none, pair, two = np.zeros(1), np.zeros(2), np.zeros(2)
+    b0, b1, b2, covariance = np.zeros(2), np.zeros(2), np.zeros(2), np.zeros(2)
+    for i in range(q0.size):
+        q = q0[i]
+        w, dq = q, rounding * q
+        dt = dq
+        ends[4, i] = q
+        for layer in range(forms.shape[0]):
+            keep, m, s = forms[layer, 0], forms[layer, 1], forms[layer, 2]
+            a0, a1, a2, v, g, bend = moments(row, turn, q)
+            up, down = moments(row, turn, q * (1.0 + STEP)), moments(row, turn, q * (1.0 - STEP))
+            step = BEND * max(q, 0.1)
+            b0[:], b1[:], b2[:] = a0, a1, a2
+            covariance[0], covariance[1] = q - step, q - 2.0 * step
+            closed(row, turn, covariance, two, pair, (a0, a1, a2), b0, b1, b2)
+            third = max(g - 2.0 * pair[0] + pair[1], 0.0) / (step * step)
+            off = dq + EPS * q
+            at, n0, n1, n2 = NUMBERS * layer, math.sqrt(v), math.sqrt(g), math.sqrt(bend)
+            table[at, i], table[at + 1, i], table[at + 2, i] = a0, a1, a2
+            table[at + 3, i], table[at + 5, i], table[at + 7, i] = n0, n1, n2
+            table[at + 4, i] = 0.5 * (n2 * off + ROUNDINGS * EPS * n0)
+            table[at + 6, i] = 0.6 * math.sqrt(third) * off + 0.5 * ROUNDINGS * EPS * n1
+            width = max(2.0 * STEP * q, 1e-300)
+            after = keep * q + m * v + s
+            error = m * (abs(up[3] - down[3]) / width * off + ROUNDINGS * EPS * v)
+            turned = m * (abs(up[4] - down[4]) / width * off + ROUNDINGS * EPS * g)
+            dt = keep * dt + m * g * dt + w * turned + error
+            dq = keep * dq + error + EPS * after
+            w = (keep + m * g) * w + m * v + s
+            dt += EPS * w
+            q = after
+        ends[0, i], ends[1, i], ends[2, i], ends[3, i] = q, w, dq, dt
+
+
+@exact
+def _first(k: Array, w: Array, e: Array, f: Array, form: Array, own: float, others: Array) -> None:
+    """The linear map of the inputs, from their inner products; form: weight, bias, rounding."""
+    weight, bias, size = form[0], form[1], form[2] * math.sqrt(own)
+    for t in range(k.size):
+        k[t] = weight * k[t] + bias
+        w[t] = k[t]
+        e[t] = size * math.sqrt(others[t])
+        f[t] = e[t]
+
+
+@exact
+def _advance(
+    k: Array, w: Array, e: Array, f: Array, v: Array, g: Array,
+    own: Array, n0: Array, p0: Array, n1: Array, p1: Array, n2: Array, form: Array,
+) -> None:  # fmt: skip
+    """One layer, from its values and slopes; form: keep, m, s."""
+    keep, m, s = form[0], form[1], form[2]
+    a0, c0, a1, c1, a2 = own[3], own[4], own[5], own[6], own[7]
+    for t in range(k.size):
+        value, slope, before = m * v[t] + s, m * g[t], w[t]
+        size, off = abs(slope), e[t] + EPS * abs(k[t])
+        added = size * off + m * (a0 * p0[t] + c0 * n0[t])
+        turned = m * (a2 * n2[t] * off + (a1 * p1[t] + c1 * n1[t]))
+        k[t] = keep * k[t] + value
+        w[t] = (keep + slope) * before + value
+        f[t] = (keep + size) * f[t] + abs(before) * turned + added + EPS * abs(w[t])
+        e[t] = keep * e[t] + added + EPS * abs(k[t])
+
+
+@exact
+def _read(table: Array, layer: int, start: int, stop: int, number: int) -> Array:
+    """A number of columns in a layer."""
+    found: Array = table[NUMBERS * layer + number][start:stop]
+    return found
+
+
+@exact
+def _largest(
+    kind: int, own: Array, ends: Array, start: int, error: Array, near: Array, most: Array
+) -> None:
+    """The largest error of a strip, in units of the kernels of inputs with themselves."""
+    mine, others = own[kind], ends[kind][start : start + error.size]
+    for t in range(error.size):
+        unit = mine * others[t]
+        found = error[t] / math.sqrt(unit) if unit > 0.0 else 0.0
+        if near[t] > 0.0:
+            most[1] = max(most[1], found)
+        else:
+            most[0] = max(most[0], found)
+
+
+@exact
+def _closed_strip(
+    row: int, turn: float, k: Array, w: Array, e: Array, f: Array, v: Array, g: Array,
+    own: Array, others: Array, start: int, forms: Array,
+) -> None:  # fmt: skip
+    """Pairs of one input through all layers."""
+    stop = start + k.size
+    for layer in range(forms.shape[0]):
+        at = NUMBERS * layer
+        b0, b1 = _read(others, layer, start, stop, 0), _read(others, layer, start, stop, 1)
+        b2 = _read(others, layer, start, stop, 2)
+        closed(row, turn, k, v, g, (own[at], own[at + 1], own[at + 2]), b0, b1, b2)
+        n0, p0 = _read(others, layer, start, stop, 3), _read(others, layer, start, stop, 4)
+        n1, p1 = _read(others, layer, start, stop, 5), _read(others, layer, start, stop, 6)
+        n2 = _read(others, layer, start, stop, 7)
+        _advance(k, w, e, f, v, g, own[at : at + NUMBERS], n0, p0, n1, p1, n2, forms[layer])
+
+
+@exact
+def run_closed(
+    row: int, turn: float, pair: Pair, factors: Ends, tables: Ends, ends: Ends, first: Array,
+    forms: Array, readout: float, job: Job, worst: Array,
+) -> None:  # fmt: skip
+    """Tiles of the kernels of a chain with a closed dual; ``worst`` takes the errors of each."""
+    tiles, same, x = job[0], pair[3], pair[0]
+    k, w, panel = np.empty((ROWS, PITCH)), np.empty((ROWS, PITCH)), np.empty((PANEL, COLUMNS))
+    begin, own = np.empty(ROWS, np.int64), np.empty(tables[0].shape[0])
+    e, f, near = np.empty(COLUMNS), np.empty(COLUMNS), np.empty(COLUMNS)
+    v, g = np.empty(COLUMNS), np.empty(COLUMNS)
+    for n in range(tiles.shape[0]):
+        i0, j0 = tiles[n, 0], tiles[n, 1]
+        columns = min(COLUMNS, len(pair[1]) - j0)
+        wide, most = whole(columns), worst[i0 // ROWS, j0 // COLUMNS]
+        gram(x, pair[2], i0, j0, wide, panel, k)
+        starts(same, i0, j0, begin)
+        for r in range(min(ROWS, len(x) - i0)):
+            i, s = i0 + r, begin[r]
+            if s >= columns:
+                continue
+            size, start = wide - s, j0 + s
+            row_k, row_w, row_e, row_f = k[r][s:wide], w[r][s:wide], e[:size], f[:size]
+            before = ends[1][4][start : start + size]
+            _first(row_k, row_w, row_e, row_f, first, ends[0][4, i], before)
+            for t in range(size):
+                near[t] = row_k[t] - NEAR * math.sqrt(ends[0][4, i] * before[t])
+            own[:] = tables[0][:, i]
+            _closed_strip(
+                row, turn, row_k, row_w, row_e, row_f, v[:size], g[:size], own, tables[1], start,
+                forms,
+            )  # fmt: skip
+            for t in range(size):
+                row_w[t] += readout * row_k[t]
+                row_f[t] += readout * row_e[t]
+            if same and j0 <= i < j0 + columns:
+                at = i - start
+                row_k[at], row_w[at], row_e[at] = ends[0][0, i], ends[0][1, i], ends[0][2, i]
+                row_f[at], near[at] = ends[0][3, i], 0.0
+            if job[1].size:
+                _largest(0, ends[0][:, i], ends[1], start, e[: columns - s], near, most)
+            if job[2].size:
+                _largest(1, ends[0][:, i], ends[1], start, f[: columns - s], near, most)
+        keep(k, w, same, factors[0], factors[1], i0, j0, begin, job)
