@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,8 +21,6 @@ from tpcalc.arrays import Array, Index
 from tpcalc.doors.budget import spend
 from tpcalc.doors.machine import available_cores
 from tpcalc.engine.chains_tables import Chain as Chain
-from tpcalc.engine.chains_tables import Family as Family
-from tpcalc.engine.chains_tables import Gram as Gram
 from tpcalc.engine.chains_tables import (
     Closed,
     Table,
@@ -30,10 +29,16 @@ from tpcalc.engine.chains_tables import (
     erf_table,
     plain_table,
 )
+from tpcalc.engine.chains_tables import Family as Family
+from tpcalc.engine.chains_tables import Gram as Gram
 from tpcalc.engine.crew import carry_out
 from tpcalc.errors import EvaluationError
 from tpcalc.progress import Progress
 
+if TYPE_CHECKING:
+    from tpcalc.engine.chains_series import Smooth
+
+Run = Callable[..., None]
 KINDS = ("nngp", "ntk")
 JOB = 2**20  # work of one job, entries times layers: some milliseconds
 COORDINATES = 32  # of the inputs that cost as much as a layer
@@ -47,8 +52,8 @@ class ChainKernels:
 
     nngp: Array | None  # shape (N, M); None if not asked for
     ntk: Array | None  # shape (N, M); None if not asked for
-    # error of entries in units of sqrt(K(x, x) K(y, y)), for either kernel its own: on the diagonal,
-    # and for pairs of inputs with |correlation| below 0.99
+    # error of entries in units of sqrt(K(x, x) K(y, y)), K either kernel: on the diagonal, and for
+    # pairs of inputs with |correlation| below 0.99
     relative_error: float
     near_error: float  # the same for the other pairs: nearly parallel or antiparallel inputs
 
@@ -60,8 +65,9 @@ def chain_kernels(
     kinds: Collection[str] = KINDS,
     threads: int | None = None,
     progress: Progress | None = None,
+    smooth: Smooth | None = None,
 ) -> ChainKernels:
-    """NNGP and tangent kernels of a chain on a set of inputs.
+    """NNGP and tangent kernels of a chain on a set of inputs; ``smooth``: its activation.
 
     Source:
         Cho and Saul (2009), arcs of order 0 and 1; Williams (1997), erf; Jacot, Gabriel and Hongler
@@ -85,17 +91,34 @@ def chain_kernels(
     shape = len(gram.inputs), len(gram.inputs if gram.others is None else gram.others)
     _check_memory(gram, shape, len(wanted))
     out = {kind: np.empty(shape if kind in wanted else (0, 0)) for kind in KINDS}
-    for table in _tables(gram, chain):
-        if shape[0] and shape[1]:
-            _run(table, chain.depth, shape, gram.others is None, out, threads, progress)
-        if max(table.error, table.near_error) <= LOST:
-            break
+    error, near = 0.0, 0.0
+    if shape[0] and shape[1]:
+        run = partial(_run, chain.depth, gram, threads, progress)
+        error, near = _filled(gram, chain, smooth, out, run)
     return ChainKernels(
         nngp=out["nngp"] if "nngp" in wanted else None,
         ntk=out["ntk"] if "ntk" in wanted else None,
-        relative_error=table.error,
-        near_error=table.near_error,
+        relative_error=error,
+        near_error=near,
     )
+
+
+def _filled(
+    gram: Gram, chain: Chain, smooth: Smooth | None, out: dict[str, Array], run: Run
+) -> tuple[float, float]:
+    """Fill the kernels; the errors away from coincidence and near it."""
+    if smooth is not None:
+        from tpcalc.engine.chains_series import run_layers
+
+        with np.errstate(all="ignore"):
+            worst = run_layers(gram, chain, smooth, out, run)
+        return float(worst[..., 0].max()), float(worst[..., 1].max())
+    for table in _tables(gram, chain):
+        run(lambda tiles, table=table: table.run(tiles, out["nngp"], out["ntk"]))
+        error, near = table.error, table.near_error
+        if max(error, near) <= LOST:
+            break
+    return error, near
 
 
 def _check_memory(gram: Gram, shape: tuple[int, int], kinds: int) -> None:
@@ -143,29 +166,29 @@ def _tiles(shape: tuple[int, int], same: bool) -> Index:
 
 
 def _run(
-    table: Table | Closed,
     depth: int,
-    shape: tuple[int, int],
-    same: bool,
-    out: dict[str, Array],
+    gram: Gram,
     threads: int | None,
     progress: Progress | None,
+    work: Callable[[Index], None],
+    done: tuple[int, int] = (0, 1),
 ) -> None:
-    """All tiles, in jobs that threads take one after another; stopped between two jobs."""
+    """Work on all tiles, in jobs that threads take one after another; stopped between two jobs."""
     from tpcalc.engine.chains_tiles import COLUMNS, ROWS
 
+    same = gram.others is None
+    shape = len(gram.inputs), len(gram.inputs if gram.others is None else gram.others)
     tiles = _tiles(shape, same)
     if threads is None:
         threads = available_cores() if len(tiles) * ROWS * COLUMNS * depth > WORTH_THREADS else 1
-    cost = depth + table.coordinates // COORDINATES
-    size = max(1, JOB // (ROWS * COLUMNS * cost))
+    cost = depth // done[1] + gram.inputs.shape[1] // COORDINATES
+    size = max(1, JOB // (ROWS * COLUMNS * max(cost, 1)))
     size = min(size, -(-len(tiles) // (4 * threads)))
     jobs = [tiles[start : start + size] for start in range(0, len(tiles), size)]
     text = f"kernels of {shape[0]} x {shape[1]} inputs, {depth} layers"
 
     def report(fraction: float) -> None:
         if progress is not None:
-            progress(fraction, text)
+            progress((done[0] + fraction) / done[1], text)
 
-    runs = [partial(table.run, job, out["nngp"], out["ntk"]) for job in jobs]
-    carry_out(runs, min(threads, len(jobs)), report)
+    carry_out([partial(work, job) for job in jobs], min(threads, len(jobs)), report)

@@ -49,7 +49,7 @@ def _exp(x: float) -> Any:
 
 @inlined
 def _asin(u: float, root: float) -> Any:
-    """asin u, where root = sqrt(1 - u^2) is known."""
+    """Asin u, where root = sqrt(1 - u^2) is known."""
     far = u * u > 0.5
     size = root if far else abs(u)
     part = 0.5 * size * angle(size * size)

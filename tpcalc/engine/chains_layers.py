@@ -1,7 +1,8 @@
-"""The numba side of ``chains`` for smooth activations: covariances and their errors, layer by layer.
+"""The numba side of ``chains`` for smooth activations: covariances and their errors.
 
-A pair of inputs has its covariance K, its tangent kernel w, and bounds e, f on their errors. A layer
-maps them, with v = E phi phi', g = E phi' phi' of the pair and n_k^2 = E (phi^(k))^2 of an input::
+A pair of inputs has its covariance K, its tangent kernel w, and bounds e, f on their errors. With
+v = E phi phi', g = E phi' phi' of the pair and n_k^2 = E (phi^(k))^2 of an input a layer maps them
+to::
 
     K' = keep K + m v + s,  w' = (keep + m g) w + m v + s
     e' = keep e + m (|g| (e + eps |K|) + p0 n0' + n0 p0') + eps |K'|
@@ -18,8 +19,9 @@ import math
 
 import numpy as np
 
-from tpcalc.arrays import Array
+from tpcalc.arrays import Array, Index
 from tpcalc.engine.chains_duals import closed, moments
+from tpcalc.engine.chains_tables import EPS, NUMBERS, ROUNDINGS
 from tpcalc.engine.chains_tiles import (
     COLUMNS,
     PANEL,
@@ -34,9 +36,6 @@ from tpcalc.engine.chains_tiles import (
 )
 from tpcalc.engine.kernels_compile import exact
 
-EPS = 2.0**-53
-ROUNDINGS = 4.0  # of a value or a slope
-NUMBERS = 8  # of an input in a layer: three that duals read, n0, p0, n1, p1, n2
 NEAR = 0.99  # correlation of inputs that nearly coincide
 STEP = 1e-4  # relative, of derivatives by variances
 BEND = 0.02  # of a variance, of the second difference of slopes
@@ -51,7 +50,7 @@ def lengths(
     row: int, turn: float, q0: Array, rounding: float, forms: Array, table: Array, ends: Array
 ) -> None:
     """The numbers of single inputs in all layers."""
-    none, pair, two = np.zeros(1), np.zeros(2), np.zeros(2)
+    pair, two = np.zeros(2), np.zeros(2)
     b0, b1, b2, covariance = np.zeros(2), np.zeros(2), np.zeros(2), np.zeros(2)
     for i in range(q0.size):
         q = q0[i]
@@ -199,3 +198,154 @@ def run_closed(
             if job[2].size:
                 _largest(1, ends[0][:, i], ends[1], start, f[: columns - s], near, most)
         keep(k, w, same, factors[0], factors[1], i0, j0, begin, job)
+
+
+Whole = tuple[Array, Array, Array, Array, Array]
+"""Of all pairs K, w, their errors, and how far the first correlation is beyond ``NEAR``."""
+
+
+@exact
+def _strip(state: Whole, i: int, a: int, b: int) -> Whole:
+    """Pairs of one input."""
+    return state[0][i][a:b], state[1][i][a:b], state[2][i][a:b], state[3][i][a:b], state[4][i][a:b]
+
+
+@exact
+def run_starts(
+    pair: Pair, squares: Ends, first: Array, tiles: Index, state: Whole, span: Array
+) -> None:
+    """The linear map of the inputs, of pairs of different ones; ``span``: of correlations."""
+    same, x = pair[3], pair[0]
+    inner, panel = np.empty((ROWS, PITCH)), np.empty((PANEL, COLUMNS))
+    for n in range(tiles.shape[0]):
+        i0, j0 = tiles[n, 0], tiles[n, 1]
+        columns = min(COLUMNS, len(pair[1]) - j0)
+        gram(x, pair[2], i0, j0, whole(columns), panel, inner)
+        low, high = 1.0, -1.0
+        for r in range(min(ROWS, len(x) - i0)):
+            i = i0 + r
+            s = max(0, i + 1 - j0) if same else 0
+            if s >= columns:
+                continue
+            a, b = j0 + s, j0 + columns
+            (k, w, e, f, near), others = _strip(state, i, a, b), squares[1][a:b]
+            k[:] = inner[r][s:columns]
+            _first(k, w, e, f, first, squares[0][i], others)
+            for t in range(k.size):
+                rho = k[t] / math.sqrt(squares[0][i] * others[t])
+                near[t] = rho - NEAR
+                low, high = min(low, rho), max(high, rho)
+        span[i0 // ROWS, j0 // COLUMNS, 0], span[i0 // ROWS, j0 // COLUMNS, 1] = low, high
+
+
+@exact
+def _hermite(x: Array, v: Array, g: Array, own: Array, table: Array, start: int) -> None:
+    """sum_k a_k b_k x^k and its derivative by x, for every k, or of every second (x is squared)."""
+    count, size = table.shape[0], x.size
+    v[:], g[:] = 0.0, 0.0
+    k = count - 1
+    for _ in range(count % 4):
+        a, b = own[k], table[k][start : start + size]
+        for t in range(size):
+            g[t] = g[t] * x[t] + v[t]
+            v[t] = v[t] * x[t] + a * b[t]
+        k -= 1
+    while k > 0:  # four at once: a strip is read and written once for them
+        a0, a1, a2, a3 = own[k], own[k - 1], own[k - 2], own[k - 3]
+        b0, b1 = table[k][start : start + size], table[k - 1][start : start + size]
+        b2, b3 = table[k - 2][start : start + size], table[k - 3][start : start + size]
+        for t in range(size):
+            at, value, slope = x[t], v[t], g[t]
+            slope = slope * at + value
+            value = value * at + a0 * b0[t]
+            slope = slope * at + value
+            value = value * at + a1 * b1[t]
+            slope = slope * at + value
+            value = value * at + a2 * b2[t]
+            g[t] = slope * at + value
+            v[t] = value * at + a3 * b3[t]
+        k -= 4
+
+
+@exact
+def run_series(
+    pair: Pair, parity: int, series: Ends, tables: Ends, over: Ends, after: Ends, form: Array,
+    tiles: Index, state: Whole, span: Array,
+) -> None:  # fmt: skip
+    """One layer by its Hermite series: of all degrees, the odd ones (1) or the even ones (2).
+
+    ``over``, ``after``: 1 over the sizes of inputs before and after the layer.
+    """
+    same = pair[3]
+    rho, x = np.empty(COLUMNS), np.empty(COLUMNS)
+    v, g = np.empty(COLUMNS), np.empty(COLUMNS)
+    for n in range(tiles.shape[0]):
+        i0, j0 = tiles[n, 0], tiles[n, 1]
+        columns, low, high = min(COLUMNS, len(pair[1]) - j0), 1.0, -1.0
+        for i in range(i0, min(i0 + ROWS, len(pair[0]))):
+            s = max(0, i + 1 - j0) if same else 0
+            if s >= columns:
+                continue
+            a, b = j0 + s, j0 + columns
+            size, (k, w, e, f, _) = b - a, _strip(state, i, a, b)
+            r, z, value, slope = rho[:size], x[:size], v[:size], g[:size]
+            mine, others = over[0][i], over[1][a:b]
+            for t in range(size):
+                r[t] = min(max(k[t] * (mine * others[t]), -1.0), 1.0)
+                z[t] = r[t] * r[t] if parity else r[t]
+            _hermite(z, value, slope, series[0][i], series[1], a)
+            for t in range(size):
+                if parity == 1:
+                    slope[t] = value[t] + 2.0 * z[t] * slope[t]
+                    value[t] = value[t] * r[t]
+                elif parity == 2:
+                    slope[t] = 2.0 * r[t] * slope[t]
+                slope[t] = slope[t] * (mine * others[t])
+            own, table = tables[0][:, i], tables[1]
+            _advance(
+                k, w, e, f, value, slope, own, table[3][a:b], table[4][a:b], table[5][a:b],
+                table[6][a:b], table[7][a:b], form,
+            )  # fmt: skip
+            mine, others = after[0][i], after[1][a:b]
+            for t in range(size):
+                correlation = k[t] * (mine * others[t])
+                low, high = min(low, correlation), max(high, correlation)
+        span[i0 // ROWS, j0 // COLUMNS, 0], span[i0 // ROWS, j0 // COLUMNS, 1] = low, high
+
+
+@exact
+def _end(
+    strip: Whole, ends: Ends, i: int, a: int, own: bool, readout: float, asked: Index, most: Array
+) -> None:
+    """The readout of a strip, and its errors."""
+    k, w, e, f, near = strip
+    for t in range(k.size):
+        w[t] += readout * k[t]
+        f[t] += readout * e[t]
+    if own:
+        k[0], w[0], e[0], f[0] = ends[0][0, i], ends[0][1, i], ends[0][2, i], ends[0][3, i]
+        near[0] = -1.0
+    if asked[0]:
+        _largest(0, ends[0][:, i], ends[1], a, e, near, most)
+    if asked[1]:
+        _largest(1, ends[0][:, i], ends[1], a, f, near, most)
+
+
+@exact
+def run_ends(
+    same: bool, ends: Ends, readout: float, asked: Index, tiles: Index, state: Whole, worst: Array
+) -> None:
+    """The readout, entries of inputs with themselves, mirror images, and the largest errors."""
+    rows, count = state[0].shape
+    for n in range(tiles.shape[0]):
+        i0, j0 = tiles[n, 0], tiles[n, 1]
+        stop, most = min(j0 + COLUMNS, count), worst[i0 // ROWS, j0 // COLUMNS]
+        for i in range(i0, min(i0 + ROWS, rows)):
+            a = max(j0, i) if same else j0
+            if a >= stop:
+                continue
+            _end(_strip(state, i, a, stop), ends, i, a, same and a == i, readout, asked, most)
+        if same:
+            for j in range(max(j0, i0), stop):
+                for i in range(i0, min(j, i0 + ROWS, rows)):
+                    state[0][j, i], state[1][j, i] = state[0][i, j], state[1][i, j]

@@ -18,8 +18,8 @@ from tpcalc.errors import EvaluationError
 if TYPE_CHECKING:
     from tpcalc.engine.chains_tiles import Pair
 
-Family = Literal["abrelu", "erf", "gelu", "sin", "exp", "gaussian"]
-FAMILIES: tuple[Family, ...] = ("abrelu", "erf", "gelu", "sin", "exp", "gaussian")
+Family = Literal["abrelu", "erf", "gelu", "sin", "exp", "gaussian", "smooth"]
+FAMILIES: tuple[Family, ...] = ("abrelu", "erf", "gelu", "sin", "exp", "gaussian", "smooth")
 LARGEST, LEAST = 1e140, 1e-140  # norms of inputs whose squares are safely within float64
 
 
@@ -52,7 +52,8 @@ class Gram:
 class Chain:
     """A chain of equal dense layers."""
 
-    # "abrelu": phi(z) = a |z| + b z; all others: a f(b z), where "gaussian" is exp(-z^2)
+    # "abrelu": phi(z) = a |z| + b z; all others: a f(b z), where "gaussian" is exp(-z^2),
+    # and f of "smooth" is given
     family: Family
     a: float  # see family. ReLU has a = b = 1/2.
     b: float  # see family
@@ -118,6 +119,9 @@ def _checked(values: Any, name: str) -> Array:
 
 
 ROUNDING = 2.0**-52
+EPS = ROUNDING / 2
+ROUNDINGS = 4.0  # of a value or a slope of a smooth activation
+NUMBERS = 8  # of an input in a layer of it: three that duals read, n0, p0, n1, p1, n2
 BLOCK = 2**20  # entries of inputs that are squared at once
 
 
@@ -192,7 +196,7 @@ class Closed:
         )  # fmt: skip
 
 
-def _pair(gram: Gram) -> Pair:
+def pair_of(gram: Gram) -> Pair:
     """Both sets of inputs as the loops want them, with their squared norms."""
     from tpcalc.engine.chains_tiles import COLUMNS
 
@@ -236,7 +240,7 @@ def plain_table(gram: Gram, chain: Chain) -> Table:
     """Of a |z| + b z without biases: all inputs share their layers, up to their norms."""
     from tpcalc.engine.chains_loops import PLAIN
 
-    pair = _pair(gram)
+    pair = pair_of(gram)
     qx, qy = pair[4:]
     shape = _shape(chain)
     gain = _strength(chain) * chain.weight_variance
@@ -293,7 +297,7 @@ def biased_table(gram: Gram, chain: Chain) -> Table:
     """Of a |z| + b z with biases: norms change from layer to layer, differently for each input."""
     from tpcalc.engine.chains_loops import BIASED
 
-    pair = _pair(gram)
+    pair = pair_of(gram)
     qx, qy = pair[4:]
     shape = _shape(chain)
     a0, a1, sigma = _step(chain, 1.0)
@@ -324,6 +328,15 @@ def biased_table(gram: Gram, chain: Chain) -> Table:
     )
 
 
+def forms_of(chain: Chain, unit: float) -> Array:
+    """keep, m, s of all layers, of a smooth activation (see ``chains_layers``)."""
+    keep, weight, bias = _step(chain, unit)
+    forms = np.tile([keep, weight * chain.a**2, bias], (chain.depth, 1))
+    if chain.residual is None:
+        forms[-1] = [0.0, chain.a**2, 0.0]
+    return forms
+
+
 def _step(chain: Chain, unit: float) -> tuple[float, float, float]:
     """a0, a1, sigma of K' = a0 K + a1 E phi phi + sigma, with K in multiples of 1 / unit."""
     if chain.residual is None:
@@ -335,14 +348,11 @@ def _step(chain: Chain, unit: float) -> tuple[float, float, float]:
 def closed_table(gram: Gram, chain: Chain) -> Closed:
     """Of a f(b z): K is counted in units of 1 / b^2, so that the activation is f(z)."""
     from tpcalc.engine.chains_duals import CLOSED
-    from tpcalc.engine.chains_layers import EPS, NUMBERS, lengths
+    from tpcalc.engine.chains_layers import lengths
     from tpcalc.engine.chains_tiles import COLUMNS, ROWS
 
-    pair, unit, row = _pair(gram), chain.b**2, CLOSED.index(chain.family)
-    keep, weight, bias = _step(chain, unit)
-    forms = np.tile([keep, weight * chain.a**2, bias], (chain.depth, 1))
-    if chain.residual is None:
-        forms[-1] = [0.0, chain.a**2, 0.0]
+    pair, unit, row = pair_of(gram), chain.b**2, CLOSED.index(chain.family)
+    forms = forms_of(chain, unit)
     rounding = EPS * (4 + pair[0].shape[1] / 8)  # of inner products, which are summed by eights
     first = np.array([unit * gram.factor * chain.first_weight, unit * chain.first_bias, rounding])
     tables, ends = [], []
@@ -376,7 +386,7 @@ def erf_table(gram: Gram, chain: Chain) -> Table:
     """Of a erf(b z): K is counted in units of 1 / b^2, so that the activation is erf(z)."""
     from tpcalc.engine.chains_loops import ERF
 
-    pair = _pair(gram)
+    pair = pair_of(gram)
     qx, qy = pair[4:]
     unit = chain.b**2
     a0, a1, sigma = _step(chain, unit)

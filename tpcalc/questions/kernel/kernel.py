@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from tpcalc import checks
 from tpcalc.arrays import Array
 from tpcalc.dsl import filled
+from tpcalc.engine.chains_series import NotSettled
 from tpcalc.errors import EvaluationError, ScaleError, UsageError
 from tpcalc.evaluate.chain import chosen
 from tpcalc.integrals.demand import Unknown
@@ -203,9 +205,10 @@ def answer(
     chain = None if method in ("quadrature", "particles") else chain_of(task)
     fused: Found | None = None
     if chain is not None:
-        fused = run_chain(chain, task.left, task.right, task.kinds, threads, progress)
-        if max(fused.error, fused.coincident or 0.0) <= LOST:
-            return fused
+        with suppress(NotSettled):
+            fused = run_chain(chain, task.left, task.right, task.kinds, threads, progress)
+            if max(fused.error, fused.coincident or 0.0) <= LOST:
+                return fused
     methods = chosen(method)
     why = ""
     if methods:

@@ -6,21 +6,24 @@ import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
-from typing import Any
+from functools import cached_property, lru_cache, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tpcalc import checks
 from tpcalc.arrays import Array
 from tpcalc.engine.chains import Chain, Family, Gram, chain_kernels
+from tpcalc.engine.chains_series import Smooth
+from tpcalc.engine.kernels_functions import compiled_space
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.exponents import Ex
-from tpcalc.functions import Call, Const, Expr, Var, const
-from tpcalc.functions.expr import mul, substitute
+from tpcalc.functions import Call, Const, Expr, Fn, Var, const
+from tpcalc.functions.expr import mul, substitute, walk
 from tpcalc.functions.fn import slope_or_none
 from tpcalc.functions.form import slopes_of
 from tpcalc.functions.numbers import Number
+from tpcalc.functions.tape import Tape, lower, run
 from tpcalc.networks.chain import chain_of as layers_of
 from tpcalc.networks.network import Architecture, features
 from tpcalc.passes.separate import scaled
@@ -182,7 +185,14 @@ SIMPLE = (
 )
 
 
-def chain_of(task: Network) -> Chain | None:
+class Fused(NamedTuple):
+    """A chain, and its activation where that is known as a function alone."""
+
+    chain: Chain
+    smooth: Smooth | None = None
+
+
+def chain_of(task: Network) -> Fused | None:
     """The chain that a network is; None where it is none.
 
     Source: Cho, Saul, Kernel methods for deep learning, section 2; Williams, Computing with
@@ -194,9 +204,7 @@ def chain_of(task: Network) -> Chain | None:
     net = layers_of(task.architecture)
     if net is None or net.activation is None or not _is_ntk(task, net.marks):
         return None
-    family = _family(net.activation)
-    if family is None:
-        return None
+    family = _family(net.activation) or ("smooth", 1.0, 1.0, 1.0)
     begin, *hidden, last = ((one.factor, one.shift) for one in net.maps)
     inner = set(hidden) or {begin}
     if last != (1, 0) or len(inner) > 1:
@@ -206,11 +214,30 @@ def chain_of(task: Network) -> Chain | None:
         return None
     name, a, b, turn = family
     depth, residual = (len(net.maps) - 2, 1.0) if net.skips else (len(net.maps) - 1, None)
-    return Chain(name, a, b, depth, weights, biases, residual, *first, turn)
+    chain = Chain(name, a, b, depth, weights, biases, residual, *first, turn)
+    if name != "smooth":
+        return Fused(chain)
+    smooth = _smooth(net.activation)
+    return None if smooth is None else Fused(chain, smooth)
+
+
+def _smooth(expr: Expr) -> Smooth | None:
+    """A function of arrays with its slope, of an activation that has no kinks."""
+    slope = slope_or_none(expr, Var(0))
+    if slope is None or any(isinstance(p, Call) and p.atom.facts.kinks for p in walk(expr)):
+        return None
+    tapes = [lower(Fn(one, 1)) for one in (expr, slope)]
+    value, bend = (partial(_at, tape) for tape in tapes)
+    return Smooth(value, bend)
+
+
+def _at(tape: Tape, values: Array) -> Array:
+    found: Array = run(tape, compiled_space(), [values])
+    return found
 
 
 def run_chain(
-    chain: Chain,
+    fused: Fused,
     left: Inputs,
     right: Inputs | None,
     kinds: Sequence[str],
@@ -223,17 +250,19 @@ def run_chain(
     """
     others = None if right is None else right.rows[:, 0]
     gram = Gram(left.rows[:, 0], others, left.scale)
-    found = chain_kernels(gram, chain, kinds=tuple(kinds), threads=threads, progress=progress)
+    found = chain_kernels(
+        gram, fused.chain, kinds=kinds, threads=threads, progress=progress, smooth=fused.smooth
+    )
     matrices = {kind: getattr(found, kind) for kind in kinds}
     asked = "ntk" in kinds
     return Found(
         matrices,
-        Method.EXACT,
+        Method.EXACT if fused.smooth is None else Method.QUADRATURE,
         found.relative_error,
         found.near_error,
         True if asked else None,
         (SIMPLE,) if asked else (),
-        {"route": "fused chain"},
+        {"route": "fused chain" if fused.smooth is None else "series of each layer"},
     )
 
 
@@ -290,7 +319,7 @@ def _family(expr: Expr) -> tuple[Family, float, float, float] | None:
             rate: Any = rest.atom.params[0] if rest.atom.params else 1
             return _PLAIN[name], a, b * math.sqrt(rate), 1.0
     rate = substitute(slope, {Var(0): const(Fraction(-1, 2))})  # of exp(c - rate z^2)
-    if name == "exp" and slope == mul((const(-2), rate, Var(0))) and isinstance(rate, Const):
-        if rate.value > 0:
-            return "gaussian", a * math.exp(c), math.sqrt(float(rate.value)), 1.0
-    return None
+    if name != "exp" or slope != mul((const(-2), rate, Var(0))) or not isinstance(rate, Const):
+        return None
+    positive = rate.value > 0
+    return ("gaussian", a * math.exp(c), math.sqrt(float(rate.value)), 1.0) if positive else None

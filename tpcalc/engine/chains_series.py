@@ -1,0 +1,251 @@
+"""Chains of any smooth activation: the dual of each layer as its Hermite series.
+
+With a_k(s) = E phi(s x) he_k(x) for orthonormal he_k, inputs of sizes s, s' and correlation rho
+have E phi phi' = sum_k a_k(s) a_k(s') rho^k, and s s' E phi' phi' is its derivative by rho. The
+coefficients come from the trapezoid rule at nodes in log s, and from these, by interpolation, to
+all inputs; they are analytic there. What is left out after a degree is known by Parseval.
+
+Source: Daniely, Frostig, Singer, Toward deeper understanding of neural networks (2016), section 4.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+
+from tpcalc.arrays import Array, Index
+from tpcalc.engine.chains_tables import EPS, NUMBERS, ROUNDINGS, Chain, Gram, forms_of, pair_of
+
+RANGE = 12.5  # of x: beyond it a Gaussian is 1e-34
+TOLERANCE = 4e-15  # of values and slopes, in units of those of an input with itself
+RATIO = 1e12  # of the largest variance to the smallest
+START, DEGREE = 128, 1024  # degrees of series: the first one, the largest
+NEGLIGIBLE, EMPTY, SAME = 1e-16, 1e-15, 1e-12
+SHIFT = 1e-3  # of differences of slopes
+
+
+class NotSettled(Exception):
+    """A function whose series is not known to the tolerance; the message says why."""
+
+
+@lru_cache(maxsize=24)
+def _rule(step: float, degree: int) -> tuple[Array, Array, Array]:
+    """Nodes, weights, and orthonormal Hermite polynomials (nodes, degree + 1)."""
+    x: Array = step * np.arange(-round(RANGE / step), round(RANGE / step) + 1.0)
+    found = np.empty((degree + 1, x.size))
+    found[0], found[1] = 1.0, x
+    for k in range(1, degree):
+        found[k + 1] = (x * found[k] - math.sqrt(k) * found[k - 1]) / math.sqrt(k + 1)
+    weights = np.exp(-x * x / 2) * (step / math.sqrt(2 * math.pi))
+    return x, weights, np.ascontiguousarray(found.T)
+
+
+@dataclass(frozen=True)
+class Smooth:
+    """A smooth function with its slope, of arrays."""
+
+    value: Callable[[Array], Array]
+    slope: Callable[[Array], Array]
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """What is known of one layer at the variances of all inputs."""
+
+    coefficients: Array  # (inputs, terms)
+    parity: int  # of the terms: all (0), the odd (1) or the even degrees (2)
+    moments: Array  # (4, inputs): mean squares of phi, phi', phi'', phi'''
+    growth: Array  # (2, inputs): derivatives of the first two by q
+
+
+def layer_of(function: Smooth, q: Array, largest: float) -> Layer:
+    """The series at variances q, for correlations up to a size.
+
+    Raises:
+        NotSettled: The tolerance is not met.
+    """
+    to, sizes = _nodes(np.sqrt(q))
+    step = _step(function, float(sizes.max()))
+    moments, growth = _moments(function, sizes, step)
+    whole = np.array([moments[0], sizes**2 * moments[1]])  # of squares, and k times these
+    degree = START
+    while True:
+        found = _coefficients(function.value, sizes, step, degree)
+        left = _left(found, whole) * largest ** np.arange(degree + 1.0)
+        enough = np.flatnonzero(left <= TOLERANCE)
+        if enough.size:
+            break
+        if degree == DEGREE:
+            raise NotSettled(f"{DEGREE} terms of its series leave {left[-1]:.1g}")
+        degree *= 2
+    stop = int(enough[0]) + 1
+    size, parity = np.abs(found).max(axis=0), 0
+    for kept in (1, 0):
+        if (size[1 - kept :: 2] < EMPTY * size.max()).all():
+            found, parity = found[:, kept:stop:2], 2 - kept
+            break
+    else:
+        found = found[:, :stop]
+    return Layer(to @ found, parity, moments @ to.T, growth @ to.T)
+
+
+def _left(coefficients: Array, whole: Array) -> Array:
+    """The share of values and slopes that terms behind a degree have, at the most."""
+    squares = coefficients * coefficients
+    found = np.zeros(squares.shape[1])
+    degrees = np.arange(squares.shape[1], dtype=float)
+    for weights, size in zip((np.ones_like(degrees), degrees), whole, strict=True):
+        left = 1.0 - np.cumsum(squares * weights, axis=1) / size[:, None]
+        found = np.maximum(found, left.max(axis=0))
+    return found
+
+
+def _nodes(sizes: Array) -> tuple[Array, Array]:
+    """A matrix from values at nodes to those at all sizes, and these nodes."""
+    low, high = math.log(sizes.min()), math.log(sizes.max())
+    half, count = (high - low) / 2, 1
+    if half > SAME:  # poles of the function lie at least 90 degrees off the real line
+        ratio = math.pi / (2 * half)
+        count = int(36 / math.log(ratio + math.sqrt(1 + ratio * ratio))) + 3
+    if count >= sizes.size:
+        return np.eye(sizes.size), sizes
+    angles = np.pi * (np.arange(count) + 0.5) / count
+    matrix = np.cos(np.multiply.outer(np.arange(count), angles)) * (2 / count)
+    matrix[0] /= 2
+    places = (np.log(sizes) - (low + high) / 2) / max(half, SAME)
+    to = np.cos(np.multiply.outer(np.arccos(np.clip(places, -1, 1)), np.arange(count))) @ matrix
+    return to, np.exp((low + high) / 2 + half * np.cos(angles))
+
+
+def _step(function: Smooth, size: float) -> float:
+    """The step of a rule that one of half the step agrees with, at the largest size."""
+    step, one = 0.25, np.array([size])
+    coarse = _coefficients(function.value, one, step, START)
+    while True:
+        fine = _coefficients(function.value, one, step / 2, START)
+        if float(np.linalg.norm(coarse - fine)) <= TOLERANCE * float(np.linalg.norm(fine)):
+            return step
+        step, coarse = step / 2, fine
+        if step < 1 / 64:
+            raise NotSettled("two rules for its averages do not agree")
+
+
+def _coefficients(value: Callable[[Array], Array], sizes: Array, step: float, degree: int) -> Array:
+    """a_k at sizes, of shape (sizes, degree + 1)."""
+    x, weights, hermite = _rule(step, degree)
+    return (_values(value, np.multiply.outer(sizes, x)) * weights) @ hermite
+
+
+def _values(function: Callable[[Array], Array], at: Array) -> Array:
+    with np.errstate(all="ignore"):
+        return np.broadcast_to(np.asarray(function(at), dtype=float), at.shape)
+
+
+def _moments(function: Smooth, sizes: Array, step: float) -> tuple[Array, Array]:
+    """Mean squares of the function and its derivatives, and how the first two grow with q.
+
+    The second and third derivative are differences: they are in errors alone.
+    """
+    x, weights, _ = _rule(step, START)
+    z = np.multiply.outer(sizes, x)
+    value, slope = _values(function.value, z), _values(function.slope, z)
+    up, down = _values(function.slope, z + SHIFT), _values(function.slope, z - SHIFT)
+    second, third = (up - down) / (2 * SHIFT), (up - 2 * slope + down) / SHIFT**2
+    squares = value * value * weights
+    whole = squares.sum(axis=1)
+    if not (np.isfinite(whole).all() and (whole > 0).all()):
+        raise NotSettled("its mean square is no positive number")
+    if not (squares[:, [0, -1]] <= NEGLIGIBLE * whole[:, None]).all():
+        raise NotSettled("it grows too fast")
+    moments = [whole, *((part * part) @ weights for part in (slope, second, third))]
+    growth = [moments[1] + (value * second) @ weights, moments[2] + (slope * third) @ weights]
+    return np.array(moments), np.array(growth)
+
+
+Do = Callable[[Callable[[Index], None], tuple[int, int]], None]
+"""Does something for all tiles; which part of how many it is."""
+
+
+@dataclass(eq=False)
+class _Lengths:
+    """Both kernels of every input with itself, and their errors."""
+
+    q: Array
+    w: Array
+    q_error: Array
+    w_error: Array
+
+    def advanced(self, form: Array, layer: Layer, rounds: float) -> Array:
+        """The numbers of inputs that a layer reads; what is here becomes that after it."""
+        keep, m, s = form
+        (v, g, *_), (n0, n1, n2, n3) = layer.moments, np.sqrt(np.maximum(layer.moments, 0.0))
+        off = self.q_error + EPS * self.q
+        table = np.zeros((NUMBERS, v.size))
+        table[3], table[5], table[7] = n0, n1, n2
+        table[4], table[6] = 0.5 * (n2 * off + rounds * n0), 0.5 * (n3 * off + rounds * n1)
+        value, slope = m * v + s, keep + m * g
+        error, turned = m * (np.abs(layer.growth) * off + rounds * layer.moments[:2])
+        self.w_error = slope * self.w_error + self.w * turned + error
+        self.q = keep * self.q + value
+        self.w = slope * self.w + value
+        self.q_error = keep * self.q_error + error + EPS * self.q
+        self.w_error += EPS * self.w
+        if not (np.isfinite(self.q).all() and np.isfinite(self.w).all()):
+            raise NotSettled("its kernels leave the range of float64")
+        return table
+
+
+def run_layers(gram: Gram, chain: Chain, function: Smooth, out: dict[str, Array], do: Do) -> Array:
+    """Fill both kernels of a chain, whose activation is ``function``; the errors of all tiles."""
+    from tpcalc.engine import chains_layers as loops
+    from tpcalc.engine.chains_tiles import COLUMNS, ROWS
+
+    pair, same = pair_of(gram), gram.others is None
+    count, others = len(pair[0]), len(pair[1])
+    rounding = EPS * (4 + pair[0].shape[1] / 8)
+    first = np.array([gram.factor * chain.first_weight, chain.first_bias, rounding])
+    q = first[0] * np.concatenate([pair[4], pair[5][: 0 if same else others]]) + first[1]
+    if not (q.min() > 0 and q.max() <= RATIO * q.min()):
+        raise NotSettled("inputs are of very different sizes")
+    own = _Lengths(q, q, rounding * q, rounding * q)
+
+    def sides(rows: Array) -> tuple[Array, Array]:
+        """Numbers of all inputs, in the last axis, as those of rows and of columns."""
+        return (rows, rows) if same else _split(rows, count)
+
+    state = tuple(one if one.size else np.empty((count, others)) for one in out.values())
+    state += tuple(np.empty((count, others)) for _ in range(3))
+    spans = np.empty((-(-count // ROWS), -(-others // COLUMNS), 2))
+    spans[..., 0], spans[..., 1] = 1.0, -1.0
+    parts, forms = chain.depth + 2, forms_of(chain, 1.0)
+    do(partial(_with, loops.run_starts, (pair, sides(q), first), (state, spans)), (0, parts))
+    for place, form in enumerate(forms, 1):
+        largest = max(-float(spans[..., 0].min()), float(spans[..., 1].max()), 0.0)
+        layer, over = layer_of(function, own.q, largest), sides(1 / np.sqrt(own.q))
+        terms = layer.coefficients.shape[1]
+        table = own.advanced(form, layer, EPS * (ROUNDINGS + math.sqrt(terms)) + 2 * TOLERANCE)
+        mine, columns = sides(np.ascontiguousarray(layer.coefficients.T))
+        series = np.ascontiguousarray(mine.T), columns
+        numbers = sides(table), over, sides(1 / np.sqrt(own.q)), form
+        given = pair, layer.parity, series, *numbers
+        do(partial(_with, loops.run_series, given, (state, spans)), (place, parts))
+    readout = 0.0 if chain.residual is None else 1.0
+    ends = [own.q, own.w + readout * own.q, own.q_error, own.w_error + readout * own.q_error]
+    asked = np.array([one.size for one in out.values()], dtype=np.int64)
+    worst = np.zeros_like(spans)
+    before = same, sides(np.array(ends)), readout, asked
+    do(partial(_with, loops.run_ends, before, (state, worst)), (parts - 1, parts))
+    return worst
+
+
+def _with(loop: Any, before: tuple[Any, ...], after: tuple[Any, ...], tiles: Index) -> None:
+    loop(*before, tiles, *after)
+
+
+def _split(rows: Array, count: int) -> tuple[Array, Array]:
+    return np.ascontiguousarray(rows[..., :count]), np.ascontiguousarray(rows[..., count:])
