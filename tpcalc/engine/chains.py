@@ -112,13 +112,27 @@ def _filled(
 
         with np.errstate(all="ignore"):
             worst = run_layers(gram, chain, smooth, out, run)
-        return float(worst[..., 0].max()), float(worst[..., 1].max())
+        return _largest(worst, out)
+    found = 0.0, 0.0
     for table in _tables(gram, chain):
-        run(lambda tiles, table=table: table.run(tiles, out["nngp"], out["ntk"]))
-        error, near = table.error, table.near_error
-        if max(error, near) <= LOST:
+        run(partial(_fill, table, out))
+        if isinstance(table, Table):
+            return table.error, table.near_error
+        found = _largest(table.worst, out)
+        if table.worst.max() <= LOST:
             break
-    return error, near
+    return found
+
+
+def _fill(table: Table | Closed, out: dict[str, Array], tiles: Index) -> None:
+    table.run(tiles, out["nngp"], out["ntk"])
+
+
+def _largest(worst: Array, out: dict[str, Array]) -> tuple[float, float]:
+    """Of the kernels that are asked for."""
+    asked = [place for place, kind in enumerate(KINDS) if out[kind].size]
+    away, near = worst.reshape(-1, 2, 2)[:, asked].max(axis=(0, 1))
+    return float(away), float(near)
 
 
 def _check_memory(gram: Gram, shape: tuple[int, int], kinds: int) -> None:

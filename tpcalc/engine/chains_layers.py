@@ -130,10 +130,8 @@ def _largest(
     for t in range(error.size):
         unit = mine * others[t]
         found = error[t] / math.sqrt(unit) if unit > 0.0 else 0.0
-        if near[t] > 0.0:
-            most[1] = max(most[1], found)
-        else:
-            most[0] = max(most[0], found)
+        at = 2 * kind + (1 if near[t] > 0.0 else 0)
+        most[at] = max(most[at], found)
 
 
 @exact
@@ -193,10 +191,8 @@ def run_closed(
                 at = i - start
                 row_k[at], row_w[at], row_e[at] = ends[0][0, i], ends[0][1, i], ends[0][2, i]
                 row_f[at], near[at] = ends[0][3, i], 0.0
-            if job[1].size:
-                _largest(0, ends[0][:, i], ends[1], start, e[: columns - s], near, most)
-            if job[2].size:
-                _largest(1, ends[0][:, i], ends[1], start, f[: columns - s], near, most)
+            _largest(0, ends[0][:, i], ends[1], start, e[: columns - s], near, most)
+            _largest(1, ends[0][:, i], ends[1], start, f[: columns - s], near, most)
         keep(k, w, same, factors[0], factors[1], i0, j0, begin, job)
 
 
@@ -314,9 +310,7 @@ def run_series(
 
 
 @exact
-def _end(
-    strip: Whole, ends: Ends, i: int, a: int, own: bool, readout: float, asked: Index, most: Array
-) -> None:
+def _end(strip: Whole, ends: Ends, i: int, a: int, own: bool, readout: float, most: Array) -> None:
     """The readout of a strip, and its errors."""
     k, w, e, f, near = strip
     for t in range(k.size):
@@ -325,15 +319,13 @@ def _end(
     if own:
         k[0], w[0], e[0], f[0] = ends[0][0, i], ends[0][1, i], ends[0][2, i], ends[0][3, i]
         near[0] = -1.0
-    if asked[0]:
-        _largest(0, ends[0][:, i], ends[1], a, e, near, most)
-    if asked[1]:
-        _largest(1, ends[0][:, i], ends[1], a, f, near, most)
+    _largest(0, ends[0][:, i], ends[1], a, e, near, most)
+    _largest(1, ends[0][:, i], ends[1], a, f, near, most)
 
 
 @exact
 def run_ends(
-    same: bool, ends: Ends, readout: float, asked: Index, tiles: Index, state: Whole, worst: Array
+    same: bool, ends: Ends, readout: float, tiles: Index, state: Whole, worst: Array
 ) -> None:
     """The readout, entries of inputs with themselves, mirror images, and the largest errors."""
     rows, count = state[0].shape
@@ -344,7 +336,7 @@ def run_ends(
             a = max(j0, i) if same else j0
             if a >= stop:
                 continue
-            _end(_strip(state, i, a, stop), ends, i, a, same and a == i, readout, asked, most)
+            _end(_strip(state, i, a, stop), ends, i, a, same and a == i, readout, most)
         if same:
             for j in range(max(j0, i0), stop):
                 for i in range(i0, min(j, i0 + ROWS, rows)):

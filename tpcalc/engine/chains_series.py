@@ -51,6 +51,12 @@ class Smooth:
 
     value: Callable[[Array], Array]
     slope: Callable[[Array], Array]
+    powers: tuple[float, ...] = ()  # coefficients of a polynomial, the constant first
+
+    @property
+    def tolerance(self) -> float:
+        """What values and slopes may miss beside rounding."""
+        return 0.0 if self.powers else 2 * TOLERANCE
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +75,8 @@ def layer_of(function: Smooth, q: Array, largest: float) -> Layer:
     Raises:
         NotSettled: The tolerance is not met.
     """
+    if function.powers:
+        return _finite(function.powers, np.sqrt(q))
     to, sizes = _nodes(np.sqrt(q))
     step = _step(function, float(sizes.max()))
     moments, growth = _moments(function, sizes, step)
@@ -92,6 +100,26 @@ def layer_of(function: Smooth, q: Array, largest: float) -> Layer:
     else:
         found = found[:, :stop]
     return Layer(to @ found, parity, moments @ to.T, growth @ to.T)
+
+
+def _finite(powers: tuple[float, ...], sizes: Array) -> Layer:
+    """The series of a polynomial: E x^j he_k = j! / (2^m m! sqrt k!), m = (j - k) / 2."""
+    a = np.zeros((len(powers) + 3, sizes.size))
+    for j, factor in enumerate(powers):
+        for k in range(j % 2, j + 1, 2):
+            m = (j - k) // 2
+            whole = math.factorial(j) / (2**m * math.factorial(m) * math.sqrt(math.factorial(k)))
+            a[k] += factor * whole * sizes**j
+    q, found, rows = sizes**2, [], a
+    for _ in range(4):  # coefficients of each derivative, times a power of the size
+        found.append(rows)
+        rows = np.sqrt(np.arange(1.0, len(rows)))[:, None] * rows[1:]
+    moments = np.array([(row * row).sum(axis=0) / q**i for i, row in enumerate(found)])
+    crossed = [
+        (low[: len(up)] * up).sum(axis=0) / q for low, up in zip(found[:2], found[2:], strict=True)
+    ]
+    growth = np.array([moments[1] + crossed[0], moments[2] + crossed[1] / q])
+    return Layer(a.T, 0, moments, growth)
 
 
 def _left(coefficients: Array, whole: Array) -> Array:
@@ -228,7 +256,8 @@ def run_layers(gram: Gram, chain: Chain, function: Smooth, out: dict[str, Array]
         largest = max(-float(spans[..., 0].min()), float(spans[..., 1].max()), 0.0)
         layer, over = layer_of(function, own.q, largest), sides(1 / np.sqrt(own.q))
         terms = layer.coefficients.shape[1]
-        table = own.advanced(form, layer, EPS * (ROUNDINGS + math.sqrt(terms)) + 2 * TOLERANCE)
+        rounds = EPS * (ROUNDINGS + math.sqrt(terms)) + function.tolerance
+        table = own.advanced(form, layer, rounds)
         mine, columns = sides(np.ascontiguousarray(layer.coefficients.T))
         series = np.ascontiguousarray(mine.T), columns
         numbers = sides(table), over, sides(1 / np.sqrt(own.q)), form
@@ -236,9 +265,8 @@ def run_layers(gram: Gram, chain: Chain, function: Smooth, out: dict[str, Array]
         do(partial(_with, loops.run_series, given, (state, spans)), (place, parts))
     readout = 0.0 if chain.residual is None else 1.0
     ends = [own.q, own.w + readout * own.q, own.q_error, own.w_error + readout * own.q_error]
-    asked = np.array([one.size for one in out.values()], dtype=np.int64)
-    worst = np.zeros_like(spans)
-    before = same, sides(np.array(ends)), readout, asked
+    worst = np.zeros((*spans.shape[:2], 4))
+    before = same, sides(np.array(ends)), readout
     do(partial(_with, loops.run_ends, before, (state, worst)), (parts - 1, parts))
     return worst
 

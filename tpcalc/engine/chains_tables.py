@@ -168,23 +168,13 @@ class Closed:
     first: Array  # weight, bias and relative rounding of the map of the inputs
     forms: Array
     readout: float
-    worst: Array  # the largest errors of each tile, away from coincidence and near it
+    worst: Array  # the largest errors of each tile: of K and w, away from coincidence and near it
     coordinates: int
 
     @property
     def finite(self) -> bool:
         """Whether kernels stay within float64."""
         return all(bool(np.isfinite(one).all()) for one in (*self.tables, *self.ends))
-
-    @property
-    def error(self) -> float:
-        """The largest so far, away from coincidence."""
-        return float(self.worst[..., 0].max(initial=0.0))
-
-    @property
-    def near_error(self) -> float:
-        """The largest so far, of nearly coincident inputs."""
-        return float(self.worst[..., 1].max(initial=0.0))
 
     def run(self, tiles: Index, nngp: Array, ntk: Array) -> None:
         """Fill tiles of the results."""
@@ -377,7 +367,7 @@ def closed_table(gram: Gram, chain: Chain) -> Closed:
         first,
         forms,
         0.0 if chain.residual is None else 1.0,
-        np.zeros((-(-x // ROWS), y // COLUMNS, 2)),
+        np.zeros((-(-x // ROWS), y // COLUMNS, 4)),
         int(pair[0].shape[1]),
     )
 

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from tpcalc.engine import kernels_blocks, trunks
-from tpcalc.engine.chains import Chain, Family, Gram, chain_kernels
+from tpcalc.engine.chains import Chain, Gram, chain_kernels
+from tpcalc.engine.chains_series import Smooth
+from tpcalc.engine.chains_tables import FAMILIES
 from tpcalc.engine.execute import Workspace
 from tpcalc.engine.instructions import (
     Dot,
@@ -29,7 +31,6 @@ from tpcalc.progress import Progress
 
 MODES: tuple[Mode, ...] = ("limit", "finite")
 STORAGES = ("float64", "float32")
-FAMILIES: tuple[Family, ...] = ("abrelu", "erf")
 
 
 def warm(progress: Progress | None = None) -> str | None:
@@ -45,7 +46,8 @@ def warm(progress: Progress | None = None) -> str | None:
     inputs = np.eye(3)
     for family, bias, others in product(FAMILIES, (0.0, 0.1), (None, 2 * inputs)):
         chain = Chain(family, 0.5, 0.4, 2, 2.0, bias, None, 2.0, bias)
-        chain_kernels(Gram(inputs, others), chain)
+        smooth = Smooth(np.sin, np.cos) if family == "smooth" else None
+        chain_kernels(Gram(inputs, others), chain, smooth=smooth)
     if progress is not None:
         progress(9 / 10, "depth")
     kets = trunks.store(2, 1, 1)

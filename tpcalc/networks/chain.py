@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 
 from tpcalc.exponents import as_ex
 from tpcalc.functions import Const, Expr, Par, Var, const
-from tpcalc.functions.expr import mul, substitute
+from tpcalc.functions.expr import add, mul, substitute
 from tpcalc.functions.fn import slope_or_none
 from tpcalc.functions.numbers import Number
 from tpcalc.names import what_of
@@ -185,18 +185,18 @@ class _Reading:
         function, total = nonlin_of(node), lincomb_of(node)
         if function is None and moment_of(node) is None and (total is None or any(total.over)):
             raise _NoChain
-        below = {at: expr for at, expr in map(self.applied, references(node))}
-        if len(below) != 1:
+        below = {one: self.applied(one) for one in references(node)}
+        if len({at for at, _ in below.values()}) != 1:
             raise _NoChain
-        ((at, expr),) = below.items()
-        if (
-            expr is not None
-            and function is not None
-            and (function.fn.vectors, function.fn.scalars) == (1, 0)
-        ):
-            return at, substitute(function.fn.expr, {Var(0): expr})
-        if expr is not None and total is not None and total.scalars == (None,):
-            return at, mul((const(total.numbers[0]), expr))
+        ((at, _), *_) = below.values()
+        exprs = [expr for one in references(node) if (expr := below[one][1]) is not None]
+        if len(exprs) == len(references(node)):
+            if function is not None and not function.scalars:
+                slots: dict[Expr, Expr] = {Var(k): expr for k, expr in enumerate(exprs)}
+                return at, substitute(function.fn.expr, slots)
+            if total is not None and not any(total.scalars):
+                parts = zip(total.numbers, exprs, strict=True)
+                return at, add(mul((const(number), expr)) for number, expr in parts)
         return at, None
 
 

@@ -204,7 +204,7 @@ def answer(
     """The kernels of a network."""
     chain = None if method in ("quadrature", "particles") else chain_of(task)
     fused: Found | None = None
-    if chain is not None:
+    if chain is not None and (chain.method is Method.EXACT or method == "auto"):
         with suppress(NotSettled):
             fused = run_chain(chain, task.left, task.right, task.kinds, threads, progress)
             if max(fused.error, fused.coincident or 0.0) <= LOST:

@@ -15,7 +15,6 @@ from tpcalc import checks
 from tpcalc.arrays import Array
 from tpcalc.engine.chains import Chain, Family, Gram, chain_kernels
 from tpcalc.engine.chains_series import Smooth
-from tpcalc.engine.kernels_functions import compiled_space
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.exponents import Ex
 from tpcalc.functions import Call, Const, Expr, Fn, Var, const
@@ -23,7 +22,7 @@ from tpcalc.functions.expr import mul, substitute, walk
 from tpcalc.functions.fn import slope_or_none
 from tpcalc.functions.form import slopes_of
 from tpcalc.functions.numbers import Number
-from tpcalc.functions.tape import Tape, lower, run
+from tpcalc.functions.tape import NumpySpace, Tape, lower, run
 from tpcalc.networks.chain import chain_of as layers_of
 from tpcalc.networks.network import Architecture, features
 from tpcalc.passes.separate import scaled
@@ -39,6 +38,7 @@ from tpcalc.results import Method
 from tpcalc.training.parameterizations import Parameterization
 from tpcalc.training.written import template_of
 
+HIGHEST = 12  # degree of polynomials whose series is exact
 LARGE = 1e75  # numbers whose fourth powers are still floats
 
 
@@ -191,6 +191,11 @@ class Fused(NamedTuple):
     chain: Chain
     smooth: Smooth | None = None
 
+    @property
+    def method(self) -> Method:
+        """How its kernels are found."""
+        return Method.QUADRATURE if self.smooth and not self.smooth.powers else Method.EXACT
+
 
 def chain_of(task: Network) -> Fused | None:
     """The chain that a network is; None where it is none.
@@ -223,16 +228,30 @@ def chain_of(task: Network) -> Fused | None:
 
 def _smooth(expr: Expr) -> Smooth | None:
     """A function of arrays with its slope, of an activation that has no kinks."""
+    from tpcalc.engine.kernels_functions import compiled_space
+
     slope = slope_or_none(expr, Var(0))
     if slope is None or any(isinstance(p, Call) and p.atom.facts.kinks for p in walk(expr)):
         return None
-    tapes = [lower(Fn(one, 1)) for one in (expr, slope)]
-    value, bend = (partial(_at, tape) for tape in tapes)
-    return Smooth(value, bend)
+    value, bend = (partial(_at, lower(Fn(one, 1)), compiled_space()) for one in (expr, slope))
+    return Smooth(value, bend, _powers(expr))
 
 
-def _at(tape: Tape, values: Array) -> Array:
-    found: Array = run(tape, compiled_space(), [values])
+def _powers(expr: Expr) -> tuple[float, ...]:
+    """The coefficients of a polynomial; empty for other functions, and for high degrees."""
+    found: list[float] = []
+    rest: Expr | None = expr
+    while rest is not None and rest != const(0) and len(found) <= HIGHEST:
+        start = substitute(rest, {Var(0): const(0)})
+        if not isinstance(start, Const):
+            return ()
+        found.append(float(start.value) / math.factorial(len(found)))
+        rest = slope_or_none(rest, Var(0))
+    return tuple(found) if rest == const(0) else ()
+
+
+def _at(tape: Tape, space: NumpySpace, values: Array) -> Array:
+    found: Array = run(tape, space, [values])
     return found
 
 
@@ -257,7 +276,7 @@ def run_chain(
     asked = "ntk" in kinds
     return Found(
         matrices,
-        Method.EXACT if fused.smooth is None else Method.QUADRATURE,
+        fused.method,
         found.relative_error,
         found.near_error,
         True if asked else None,
