@@ -21,21 +21,20 @@ from tpcalc.arrays import Array, Index
 from tpcalc.doors.budget import spend
 from tpcalc.doors.machine import available_cores
 from tpcalc.engine.chains_tables import Chain as Chain
+from tpcalc.engine.chains_tables import Family as Family
+from tpcalc.engine.chains_tables import Gram as Gram
 from tpcalc.engine.chains_tables import (
-    Closed,
     Table,
     biased_table,
-    closed_table,
     erf_table,
     plain_table,
 )
-from tpcalc.engine.chains_tables import Family as Family
-from tpcalc.engine.chains_tables import Gram as Gram
 from tpcalc.engine.crew import carry_out
 from tpcalc.errors import EvaluationError
 from tpcalc.progress import Progress
 
 if TYPE_CHECKING:
+    from tpcalc.engine.chains_closed import Closed
     from tpcalc.engine.chains_series import Smooth
 
 Run = Callable[..., None]
@@ -149,6 +148,8 @@ def _tables(gram: Gram, chain: Chain) -> Iterator[Table | Closed]:
 
     Distances, which erf has as well, keep digits where covariances of near inputs lose them.
     """
+    from tpcalc.engine.chains_closed import closed_table
+
     ways: list[Callable[[Gram, Chain], Table | Closed]]
     if chain.family == "abrelu":
         ways = [biased_table if chain.bias_variance or chain.first_bias else plain_table]
