@@ -46,6 +46,7 @@ def there_and_back(t: tp.Tracer) -> None:
 
 NET = tp.MLP(2, "tanh")
 DEEP = tp.ResNet("L", "tanh", nonlin="post")
+THIN = tp.signal.Design("tanh", 1)
 ANSWERS: dict[str, Callable[[], Any]] = {
     "limit": lambda: tp.limit(there_and_back, seed=0),
     "a number": lambda: tp.limit(there_and_back, seed=0)["overlap"],
@@ -75,6 +76,8 @@ ANSWERS: dict[str, Callable[[], Any]] = {
     "sheet": lambda: tp.signal.sheet("gelu"),
     "nonlinearity": lambda: tp.signal.nonlinearity(tp.signal.mlp(40, tp.signal.Design("relu", 2))),
     "plain": lambda: tp.signal.plain("tanh", depth=100),
+    "nlnorm": lambda: tp.signal.nlnorm("tanh", 1.5, network=tp.signal.resnet(30, THIN)),
+    "study b": lambda: tp.signal.practice.study_b(methods=["SELU", "square"]),
     "split": lambda: tp.signal.split("tanh"),
     "spectrum": lambda: tp.signal.spectra.weight_spectrum("gaussian", 0.5),
     "theorem": lambda: tp.integrable.trivial_naive_ip(tp.MLP(3, "relu^2"), "naive-ip"),

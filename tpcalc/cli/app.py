@@ -25,7 +25,7 @@ app = typer.Typer(
 # The commands in the order in which --help lists them; each is the function of its file.
 COMMANDS = (
     "orders check solve phases limit kernel sheet signal simulate compare report nlc advise "
-    "experiment recipe transfer sweep regularity show catalogue doctor warm"
+    "nlnorm experiment recipe transfer sweep regularity show catalogue doctor warm"
 )
 for name in COMMANDS.split():
     command = getattr(import_module(f"tpcalc.cli.commands.{name}"), name)

@@ -53,6 +53,7 @@ from tpcalc.nonlinearity.laws import Gaussian as Gaussian
 from tpcalc.nonlinearity.laws import Sampler as Sampler
 from tpcalc.nonlinearity.laws import Sphere as Sphere
 from tpcalc.practice.advice import advise as advise
+from tpcalc.practice.nlnorm import nlnorm as nlnorm
 from tpcalc.signal import activations as activations
 from tpcalc.signal import functions as functions
 from tpcalc.signal import maps as maps

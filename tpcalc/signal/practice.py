@@ -12,6 +12,8 @@ from tpcalc.practice.guidelines import all_or_nothing as all_or_nothing
 from tpcalc.practice.guidelines import bias_limit as bias_limit
 from tpcalc.practice.guidelines import elasticity as elasticity
 from tpcalc.practice.limits import layer_limits as layer_limits
+from tpcalc.practice.methods import Linearization as Linearization
+from tpcalc.practice.nlnorm import normed as normed
 from tpcalc.practice.rescalings import invariance as invariance
 from tpcalc.practice.rescalings import rescaled as rescaled
 from tpcalc.practice.rescalings import setting as setting
@@ -23,6 +25,7 @@ from tpcalc.practice.rewrites import scale_weights as scale_weights
 from tpcalc.practice.rewrites import skipping as skipping
 from tpcalc.practice.rewrites import swap as swap
 from tpcalc.practice.rewrites import unit_weights as unit_weights
+from tpcalc.practice.study_b import study_b as study_b
 from tpcalc.practice.training import debiased_run as debiased_run
 from tpcalc.practice.training import first_layer_only as first_layer_only
 from tpcalc.practice.training import loss_scales as loss_scales

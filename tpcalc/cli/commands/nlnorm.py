@@ -1,0 +1,54 @@
+"""``tpcalc nlnorm ACTIVATION``: an activation made for a nonlinearity coefficient."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+
+def nlnorm(
+    activation: str,
+    target: str,
+    method: str | None = None,
+    network: str | None = None,
+    depth: int | None = None,
+    weights: str | None = None,
+    biases: str | None = None,
+    norm: str | None = None,
+    batch: int | None = None,
+    skip: str | None = None,
+    branch: str | None = None,
+    q: str | None = None,
+    c: str | None = None,
+    share: str = "amount",
+    out: Path | None = None,
+    as_json: bool = False,
+) -> None:
+    """An activation of mean 0 and length 1 for a nonlinearity coefficient, with code of torch."""
+    from tpcalc.cli.asked import asked_network
+    from tpcalc.cli.show import answer, check_page
+    from tpcalc.cli.values import activation as activation_of
+    from tpcalc.cli.values import rational
+    from tpcalc.errors import UsageError
+    from tpcalc.practice.nlnorm import nlnorm as made
+
+    check_page(out)
+    own, wanted = activation_of(activation), float(rational("--target", target))
+    layers: dict[str, Any] = {"depth": depth, "weights": weights, "biases": biases, "norm": norm}
+    layers |= {"batch": batch, "skip": skip, "branch": branch, "q": q, "c": c}
+    typed = {key: value for key, value in layers.items() if value is not None}
+    title, inside = activation, {}
+    if network is not None:
+        if network in ("mlp", "resnet"):  # of a length that stays 1, with what is made for it
+            typed = {"act": own, "weights": "1", **typed}
+        whole = asked_network(network, typed)
+        inside = {"network": whole.network, "inputs": whole.inputs, "share": share}
+        title = f"{activation} in {whole.title}"
+    elif typed:
+        said = f"--{next(iter(typed))}: it is of a network (--network)."
+        raise UsageError(said, hint="Leave it out.")
+    found = made(own, wanted, method, **inside)
+    if out is not None:
+        found.save(out)
+    model = {"activation": activation, "target": wanted, "method": method, "network": network}
+    answer("nlnorm", {**model, **layers}, found, title, as_json, written={"out": out})
