@@ -173,7 +173,7 @@ def normed(
     Example:
         >>> found = normed("softplus", fit="scale")
         >>> round(found.scale.value, 6), found.shift.value, round(found.nlc.value, 6)
-        (1.041862, 0.0, 1.039485)
+        (1.041867, 0.0, 1.039485)
     """
     began = perf_counter()
     checks.one_of("fit", fit, FITS)

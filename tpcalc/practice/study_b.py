@@ -32,7 +32,7 @@ def study_b(depth: int = 19, methods: Sequence[str] = tuple(STUDIED)) -> tuple[S
 
     Example:
         >>> [(row.fit, round(row.product.value, 3)) for row in study_b(methods=["SELU"])[:3]]
-        [('scale', 1.928), ('both', 1.928), ('both', 1.711)]
+        [('scale', 1.928), ('both', 1.928), ('both', 1.71)]
     """
     depth = checks.whole(depth, "depth", least=1)
     for name in methods:
