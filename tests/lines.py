@@ -30,6 +30,7 @@ FACES = (
     "signal/activations.py",
     "signal/functions.py",
     "signal/maps.py",
+    "signal/practice.py",
     "signal/spectra.py",
     "networks/layers/__init__.py",
     "results/__init__.py",

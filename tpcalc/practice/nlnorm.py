@@ -51,6 +51,7 @@ from tpcalc.results.tables import provenance
 
 ONE = Bounded(1.0)
 LENGTHS = (0.1, 0.5, 1.0, 2.0, 10.0)
+LEAST = "Linear functions have 1, and no function has less (under a Gaussian)."
 USUAL = 20  # activations, where there is no network
 ALIKE = 1e-9  # of q: below it two inputs share nothing
 Share = Literal["amount", "nlc"]
@@ -206,8 +207,7 @@ def nlnorm(
         target: The coefficient n(1, 0) of the activation, or of the network; above 1.
         method: ``"interpolate"``: tau(s) + l s; ``"shift"``: tau(s + l); ``"dilate"``: tau(l s);
             ``"sharpen"``: tau(l s) / l; a formula (``"s*sigmoid(l*s)"``) or a function of (s, l);
-            ``tp.signal.practice.Linearization`` for one with its own start and range. By default
-            what the thesis takes for this activation, else interpolation.
+            ``tp.signal.practice.Linearization``. By default what suits the activation.
         network: The network whose coefficient is meant; None: that of the activation is.
         only: The layers that are replaced, by number or name in ``tp.signal.layers(network)``.
         share: What different layers have in common: ``"amount"``, l, or ``"nlc"``, the coefficient
@@ -216,8 +216,7 @@ def nlnorm(
             and 0.
 
     Returns:
-        The activation, its constants, a snippet of torch, and what is to be known of it; it is
-        taken for an activation everywhere.
+        It with constants, code of torch and what is to be known; an activation everywhere.
 
     Raises:
         UsageError: A target that is not above 1, or layers that are no activations.
@@ -233,8 +232,7 @@ def nlnorm(
         [0.709085, 0.802513, -0.320156]
     """
     began = perf_counter()
-    hint = "Linear functions have 1, and no function has less (under a Gaussian)."
-    wanted = float(checks.real(target, "the target", hint=hint, above=1))
+    wanted = float(checks.real(target, "the target", hint=LEAST, above=1))
     checks.one_of("share", share, ("amount", "nlc"))
     several = activation if isinstance(activation, list | tuple) else (activation,)
     own = tuple(family(each, method) for each in several)
