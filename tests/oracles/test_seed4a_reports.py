@@ -218,9 +218,9 @@ class Convolutions(tp.Network):
 
     axes = {"p": 4}  # noqa: RUF012
 
-    def __init__(self, t: tp.NetworkTracer) -> None:
+    def __init__(self, t: tp.NetworkTracer, first: str = "1/3") -> None:
         make = tp.layers.Conv
-        self.first = make(t, t.n, "in", variance="1/3")
+        self.first = make(t, t.n, "in", variance=first)
         self.second = make(t, t.n, t.n, variance="1/3")
         self.third = make(t, t.n, t.n, variance="1/3")
 
@@ -268,8 +268,227 @@ def test_S4_40_coefficient_of_a_convolutional_network() -> None:
     over = sum(limits[f"g[f[{p}]][0]"].value for p in range(4))
     under = sum(limits[f"c[f[{p}]][0,0]"].value - limits[f"c[f[{p}]][0,1]"].value for p in range(4))
     found = []
-    for seed in range(6):
-        x = s.functions.gaussian_inputs(250, 4 * 100, seed=seed)
-        found.append(s.nlc(s.network_of(net, 200, 4 * 100, seed), x, seed=seed).nlc.value)
+    net = tp.network(Convolutions, first="1")  # drawn input maps have 1 / (3 features) already
+    for seed in range(3):
+        x = s.functions.gaussian_inputs(100, 4 * 30, seed=seed)
+        drawn = s.network_of(net, 60, 4 * 30, seed)
+        found.append(s.nlc(drawn, x, seed=seed, draws=3).nlc.value)
     error = np.std(found, ddof=1) / np.sqrt(len(found)) + 0.01  # and what 1 / n adds
     assert abs(np.mean(found) - np.sqrt(over / under)) < 5 * error
+
+
+def test_S4_25_limit_of_the_numerator() -> None:
+    """sqrt(g_l v_m / g_m): from the input on a column, between layers in the sweep."""
+    net = s.mlp(3, Design("tanh", 1.5, 0.05), s.Input(1, 0.3))
+    states, rows = s.propagate(net), s.nonlinearity(net).layers
+    for state, row in zip(states, rows, strict=True):
+        wanted = np.sqrt(state.gradient * states[0].gap.value)
+        assert row.numerator.value == pytest.approx(wanted, rel=1e-12)
+        assert row.numerator.stderr < 1e-12
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_S4_25_41_pairs_of_layers_over_widths() -> None:
+    """NLCNUM, JACF and NLC of the second half of a network, and of all of it."""
+    net = s.mlp(4, Design("tanh", 1.5, 0.05), s.Input(1, 0.3))
+    states, half = s.propagate(net), (6, 13)
+    start, end = (states[k] for k in half)
+    sampling = s.Sampling((32, 256), seeds=6, inputs=250, pairs=(half, (3, 6)))
+    found = s.nonlinearity(net, sampling=sampling)
+    wanted = {
+        "NLC": s.nlc(net, *half).value,
+        "NLCNUM": np.sqrt(end.gradient * start.gap.value / start.gradient),
+        "JACF": np.sqrt(end.gradient / start.gradient),
+    }
+    off = {}
+    for width in (32, 256):
+        row = found.at(width, 13, 6)
+        whole = found.at(width, 13)
+        for name, limit in wanted.items():
+            value = row.value(name)
+            assert value.limit.value == pytest.approx(limit, rel=1e-10), name
+            off[width, name] = value.relative
+        number = whole.value("NLCNUM")
+        assert number.limit.value == pytest.approx(found.layers[-1].numerator.value, rel=1e-12)
+        if width == 256:
+            assert abs(number.relative) < 0.1 and abs(number.z) < 5
+            assert all(abs(row.value(name).relative) < 0.1 for name in wanted)
+    shown = str(found.at(256, 13, 6)) + str(found)
+    assert "NLCNUM" in shown
+    assert any("NLC, layers 6 to 13" in str(cell) for cell in captions(found))
+
+
+def captions(found: object) -> list[str]:
+    from tpcalc.views.answers.nonlinearity import nonlinearity_tables
+
+    return [cell.text for t in nonlinearity_tables(found) for row in t.rows for cell in row]
+
+
+@pytest.mark.torch
+def test_S4_11_tangent_kernel_of_a_function() -> None:
+    """Blocks of J J^T: of a two-layer network by hand, entry by entry."""
+    import torch
+
+    rng = np.random.default_rng(0)
+    w, u, x = (torch.tensor(rng.standard_normal(size)) for size in ((3, 5), (5, 2), (4, 3)))
+    found = s.functions.tangent_kernel(lambda z: torch.tanh(z @ w) @ u, [w, u], x)
+    h = np.tanh(x.numpy() @ w.numpy())
+    for a in range(4):
+        for b in range(4):
+            by_u = (h[a] @ h[b]) * np.eye(2)
+            slopes = (1 - h[a] ** 2) * (1 - h[b] ** 2)
+            by_w = (x[a] @ x[b]).item() * u.numpy().T @ (slopes[:, None] * u.numpy())
+            assert found[a, b] == pytest.approx(by_u + by_w, rel=1e-12)
+    with pytest.raises(tp.errors.EvaluationError, match="do not depend"):
+        s.functions.tangent_kernel(lambda z: z, [w], x)
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_S4_11_tangent_kernel_of_a_layer_graph() -> None:
+    """The limit by tp.kernel; a network with the kernel of each layer over its fan-in."""
+    text = "x = input()\na = dense(x)\nb = tanh(a)\nc = dense(b)\nd = layer_norm(c)\ne = relu(d)\n"
+    net = s.parse_graph(text + "f = dense(e, outputs=1)")
+    x = np.random.default_rng(3).standard_normal((3, 6))
+    limit = tp.kernel(net, X=x).ntk
+    drawn = []
+    for seed in range(8):
+        network = s.network_of(net, 300, 6, seed)
+        batch = __import__("torch").from_numpy(x)
+        parts = network.parameters
+        drawn.append(
+            sum(
+                s.functions.tangent_kernel(network, [parts[name]], batch)[:, :, 0, 0] / fan_in
+                for name, fan_in in (("a", 6), ("c", 300), ("f", 300))
+            )
+        )
+    error = np.std(drawn, axis=0, ddof=1) / np.sqrt(8)
+    assert (np.abs(np.mean(drawn, axis=0) - limit) < 5 * error + 0.02).all()
+    with pytest.raises(tp.errors.TpcalcError, match="returns what the readout gives"):
+        tp.kernel(s.parse_graph(text), X=x)  # no readout: refused, and no matrix of scalars
+    with pytest.raises(tp.errors.TpcalcError, match="no output of the program has a kernel"):
+        tp.kernel(s.program_of(s.parse_graph(text.replace("relu", "tanh"))))
+
+
+@pytest.mark.torch
+def test_S4_12_layerwise_coefficient_of_a_sequential() -> None:
+    """LNLC of a torch module: activations and norms measured, linear maps count 1."""
+    import torch
+
+    torch.manual_seed(0)
+    nn = torch.nn
+    parts = [nn.Linear(50, 150), nn.ReLU(), nn.Linear(150, 150), nn.BatchNorm1d(150), nn.Tanh()]
+    module = nn.Sequential(*parts, nn.Linear(150, 20)).double()
+    x = s.functions.gaussian_inputs(500, 50)
+    found = s.functions.layerwise_nlc(s.functions.tapped(module), x)
+    whole = s.nlc(module, x).nlc
+    assert found.value == pytest.approx(whole.value, abs=5 * whole.stderr + 0.05)
+    linear = nn.Sequential(nn.Linear(50, 30), nn.Linear(30, 20)).double()
+    assert s.functions.layerwise_nlc(s.functions.tapped(linear), x).value == 1
+
+
+def test_S4_22_neural_regularity() -> None:
+    """Digits and independent components are regular; tight clusters and equal ones are not."""
+    rng = np.random.default_rng(0)
+    report = s.functions.neural_regularity
+    plain = report(rng.standard_normal((300, 100)), [0, 1, 2] * 100)
+    assert (plain.distant, plain.independent, plain.concentrated) == (True, True, True)
+    assert plain.least == pytest.approx(1.2247448714, abs=1e-9)  # case 9: three classes
+    assert plain.correlation == pytest.approx(plain.expected, rel=0.05)
+    clusters = np.repeat(rng.standard_normal((2, 100)), 150, axis=0)
+    clusters += 0.05 * rng.standard_normal((300, 100))
+    near = report(clusters, [0, 1] * 150)
+    assert near.steepness > 10 * near.least and not near.distant and not near.independent
+    lengths = rng.standard_normal((300, 100)) * np.exp(rng.standard_normal((300, 1)))
+    assert not report(lengths, [0, 1, 2] * 100).concentrated
+    elements = s.functions.elem_like_test(lengths)
+    assert report(lengths, [0, 1, 2] * 100).elements.square.value == elements.square.value
+
+
+def test_S4_22_digits_are_neural_regular() -> None:
+    digits = pytest.importorskip("sklearn.datasets").load_digits()
+    found = s.functions.neural_regularity(digits.data, digits.target)
+    assert (found.distant, found.independent, found.concentrated) == (True, True, True)
+
+
+@pytest.mark.torch
+def test_S4_26_a_biased_readout_fits_its_graph() -> None:
+    import torch
+
+    nn = torch.nn
+    torch.manual_seed(1)
+    module = nn.Sequential(nn.Linear(20, 60), nn.Tanh(), nn.Linear(60, 10)).double()
+    text = "x = input()\na = dense(x)\na1 = bias(a, 1)\nb = tanh(a1)\nc = dense(b, outputs=10)"
+    states = s.propagate(s.concrete(s.parse_graph(text), module))
+    weights, bias = module[2].weight.detach(), module[2].bias.detach()
+    before = states[3].square.value
+    wanted = float((weights**2).sum() / 10) * before + float((bias**2).sum() / 10)
+    assert states[-1].square.value == pytest.approx(wanted, rel=1e-12)
+
+
+def test_S4_31_36_floats_stand_for_numbers() -> None:
+    """The bias kernel by three Gaussians; kernels, numbers s and slopes take floats."""
+    soft = s.activations.Kernels("softplus")
+    nested = tp.expect(
+        lambda a, b, c: tp.softplus(a + b) * tp.softplus(a + c),
+        [[0.3, 0, 0], [0, 0.7, 0], [0, 0, 0.7]],
+    )
+    product = soft.product(1.0, 1.0, 0.3).value
+    assert product == pytest.approx(0.726653875, abs=1e-9)
+    assert nested.value == pytest.approx(product, abs=1e-9)
+    gap = soft.second(1).value - soft.product(1, 1, 0.3).value
+    assert soft.gap(1.0, 0.7).value == pytest.approx(gap, rel=1e-9)
+    assert s.stability_number("tanh", 1).value == pytest.approx(0.461071, abs=1e-6)
+    assert s.kernel_slope(s.mlp(1, Design("relu", 2)), 0.0).value == pytest.approx(1, rel=1e-9)
+
+
+@pytest.mark.parametrize("q", [4.0, 100.0, 200.0, 400.0, 1e4, 1e6])
+def test_S4_44_sawtooth_at_any_scale(q: float) -> None:
+    """n = sqrt(3 q): case 39's amplitude 1 and period 4, at inputs far beyond a period."""
+    net = s.parse_graph(f"x = input({q:g}, 0)\na = dense(x)\nb = sawtooth(a)\nc = dense(b)")
+    found = s.nlc(net)
+    assert found.value == pytest.approx(np.sqrt(3 * q), rel=1e-4 if q < 10 else 1e-9)
+    near = s.parse_graph(
+        f"x = input({q:g}, {q / 4:g})\na = dense(x)\nb = sawtooth(a)\nc = dense(b)"
+    )
+    assert s.nlc(near).value <= found.value
+
+
+def test_S4_44_a_small_amplitude_at_close_inputs() -> None:
+    """A wave of amplitude .1 at q = 3, c = 1/2, which no nested rule takes in good time."""
+    wave = s.parse_graph("x = input(300, 50)\na = dense(x)\nb = sawtooth(a)\nc = dense(b)")
+    assert s.nlc(wave).value == pytest.approx(np.sqrt(3 * 250), rel=1e-9)
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_S4_45_checklist() -> None:
+    """All eight properties of 5.5 for a stable network; a GUA loses those of finite networks."""
+    stable = s.functions.explained(
+        s.mlp(3, Design("tanh", 1.5, 0.05), s.Input(1, 0.3)), width=120, seeds=3, samples=150
+    )
+    assert len(stable) == 8 and all(row.holds for row in stable)
+    sections = ("4.4.2", "4.4.3", "4.4.5", "4.4.9", "4.4.11", "4.4.12", "4.4.13", "4.4.14")
+    assert [row.name.split("(")[-1][:-1] for row in stable] == list(sections)
+    assert all(row.limit == stable[0].limit for row in stable)
+    assert stable[3].found.value == pytest.approx(stable[0].limit, rel=1e-10)
+    assert stable[7].found.value == pytest.approx(stable[0].limit, rel=1e-10)
+    measured = [row.found.value for row in stable if row.found.stderr > 1e-6]
+    assert len(measured) == 5 and len(set(measured)) == 5  # numbers of their own
+    squares = s.mlp(5, Design(s.activations.normalized("square")))
+    unstable = s.functions.explained(squares, width=120, seeds=3, samples=150)
+    held = [row.holds for row in unstable]
+    assert held[3] and held[7] and not all(held[:3])
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_S4_45_width_changes_no_drawn_coefficient() -> None:
+    """Networks of widths 60 and 240 have one coefficient, as the recursion never reads a width."""
+    net = s.mlp(3, Design("tanh", 1.5, 0.1), s.Input(1, 0.2))
+    found = s.nonlinearity(net, sampling=s.Sampling((60, 240), seeds=6, inputs=200))
+    narrow, wide = (found.at(width, found.layers[-1].index).value("NLC") for width in (60, 240))
+    error = np.hypot(narrow.mean.stderr, wide.mean.stderr) + 0.5 / 60
+    assert abs(narrow.mean.value - wide.mean.value) < 5 * error
+    assert narrow.limit == wide.limit and narrow.deviation > wide.deviation

@@ -130,10 +130,7 @@ class _Found(NamedTuple):
 
 
 def _by_recursion(
-    network: Layers,
-    inputs: Input | None,
-    sampling: Sampling | None,
-    progress: Progress | None,
+    network: Layers, inputs: Input | None, sampling: Sampling | None, progress: Progress | None
 ) -> _Found:
     graph = layers(network, inputs)
     states = propagate(graph)
@@ -170,12 +167,12 @@ def _by_program(network: Layers, inputs: Input | None, seed: int, refused: NotFo
         )
     limits = limit(program, seed=seed)
     first = STATE(start)
-    rows = [_row(0, "input", (), first, first)]
+    rows = [_row((0, "input", ()), first, first)]
     for name in [own.layer for own in map(Name.of, program.output) if own.what == "g"]:
         q, v, g = (bounded(limits[layered(letter, name)]) for letter in "qvg")
         lost = Bounded(0.0, ROUNDING * abs(q.value))  # q and c are sums of many rounded terms
         state = State(Bounded(0.0), q, v + lost, logarithm(g))
-        rows.append(_row(len(rows), name, (), first, state))
+        rows.append(_row((len(rows), name, ()), first, state))
     said = (
         f"{refused.where}: {refused.message.rstrip('.')}; the numbers are limits of the program at "
         "the vectors that the network reports, with q - c as a difference."
@@ -186,57 +183,34 @@ def _by_program(network: Layers, inputs: Input | None, seed: int, refused: NotFo
 def _settings(sampling: Sampling | None) -> dict[str, str]:
     if sampling is None:
         return {}
-    return {
-        "widths": ", ".join(map(str, sampling.widths)),
-        "seeds": str(sampling.seeds),
-        "inputs": str(sampling.inputs),
-        "device": sampling.device,
-        "dtype": sampling.dtype,
-    }
+    words = {name: str(getattr(sampling, name)) for name in ("seeds", "inputs", "device", "dtype")}
+    return {"widths": ", ".join(map(str, sampling.widths)), **words}
 
 
 def layer_rows(
     graph: LayerGraph, states: tuple[State, ...], steady: Stability
 ) -> tuple[LayerRow, ...]:
     """Every layer in the limit."""
+    places = ((k, own.operation.name, own.parents) for k, own in enumerate(graph.layers))
     return tuple(
-        _row(
-            index,
-            layer.operation.name,
-            layer.parents,
-            states[0],
-            state,
-            _own(graph, states, index),
-            None if number is None else number.estimate(),
-        )
-        for index, (layer, state, number) in enumerate(
-            zip(graph.layers, states, steady.numbers, strict=True)
-        )
+        _row(place, states[0], state, _own(graph, states, place[0]), growth)
+        for place, state, growth in zip(places, states, steady.numbers, strict=True)
     )
 
 
 def _row(
-    index: int,
-    name: str,
-    parents: tuple[int, ...],
+    place: tuple[int, str, tuple[int, ...]],
     start: State,
     state: State,
     own: Estimate | None = None,
-    growth: Estimate | None = None,
+    growth: Bounded | None = None,
 ) -> LayerRow:
-    return LayerRow(
-        index,
-        name,
-        parents,
-        state.square.estimate(),
-        state.comean.estimate(),
-        state.gap.estimate(),
-        state.log_gradient.estimate(),
-        state.shared.estimate(),
-        own,
-        coefficient(start, state),
-        growth,
+    square, comean, gap = state.square, state.comean, state.gap
+    q, c, v, g, bias = (
+        x.estimate() for x in (square, comean, gap, state.log_gradient, state.shared)
     )
+    s = None if growth is None else growth.estimate()
+    return LayerRow(*place, q, c, v, g, bias, own, coefficient(start, state), s)
 
 
 def _own(graph: LayerGraph, states: tuple[State, ...], index: int) -> Estimate | None:

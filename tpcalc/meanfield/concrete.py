@@ -19,7 +19,8 @@ def concrete(source: Layers, network: Any) -> LayerGraph:
 
     What is computed from it (states, coefficients) is what the recursion says of these weights,
     trained or not; the weights of low rank become those of full rank with the same norm, biases in
-    a span independent ones. A layer of biases that are all 0 is left out.
+    a span independent ones. A layer of biases that are all 0 is left out, and one behind a readout
+    is added.
 
     Args:
         source: The network in theory, or layers.
@@ -60,6 +61,10 @@ def concrete(source: Layers, network: Any) -> LayerGraph:
             operation = Bias(variance)
         place.append(len(found))
         found.append(Layer(operation, parents))
+    end: Any = graph.layers[-1].operation
+    last = next(biases, None) if end.matrix and end.outputs else None  # which no line of it reads
+    if last:
+        found.append(Layer(Bias(last), (len(found) - 1,)))
     if next(weights, None) is not None or next(biases, None) is not None:
         raise UsageError("the network has more linear layers or biases than the graph.")
     return LayerGraph(tuple(found))

@@ -11,12 +11,13 @@ from tpcalc.functions import Call, Expr, Var
 from tpcalc.functions.expr import Add, Mul, Pow
 from tpcalc.functions.fn import derivative
 from tpcalc.functions.form import least
-from tpcalc.integrals.bounded import EPS, bounded
+from tpcalc.integrals.bounded import EPS
 from tpcalc.limit.degrees import degree_of
 from tpcalc.meanfield.graph import LayerGraph
 from tpcalc.meanfield.operations import Activation, Dense, LayerNorm
 from tpcalc.meanfield.recursion import spread
 from tpcalc.meanfield.state import State
+from tpcalc.program.base import Table
 from tpcalc.results.nonlinearity import Condition
 
 GAUSSIAN = 2  # of exp(c |z|^2): averages under Gaussians exist for small c alone
@@ -71,32 +72,33 @@ def conditions(graph: LayerGraph, states: tuple[State, ...]) -> tuple[Condition,
 
     Source: Schoenherr, The nonlinearity coefficient, section 5.1.2 (Definitions 8 to 11).
     """
-    pairs = list(enumerate(zip(graph.layers, states, strict=True)))
-    norms = [(k, own.operation, states[own.parents[0]]) for k, (own, _) in pairs
-             if isinstance(own.operation, LayerNorm)]  # fmt: skip
     read = {p for own in graph.layers if own.operation.matrix for p in own.parents}
     apart = min((states[k].gap.value / states[k].square.value, k) for k in read)
-    rank = "no average over coordinates is read"
-    if norms:
-        rank = (
-            "at inputs that are alike the Gram matrix of what a matrix reads has full rank in the "
-            f"limit where v > 0; the smallest v / q is {apart[0]:.3g} (layer {apart[1]})"
-        )
-    bent = {own.operation.expr: own.operation for own in graph.layers
-            if isinstance(own.operation, Activation)}  # fmt: skip
-    grown = [(*growth(own), own.name) for own in bent.values()]
-    steep = max(grown, default=(0.0, "there is none", "no activation"))
-    under = [(spread(own, state) + bounded(own.epsilon), k) for k, own, state in norms]
-    small = min(((size.value - size.error, k) for size, k in under), default=(inf, 0))
-    even = "no function reads an average over coordinates"
-    if norms:
-        even = f"layer norm divides by the root of a limit that is above 0 (layer {small[1]}: "
-        even += f"{small[0]:.6g}), and is continuous there"
-    families = sorted({own.operation.family for own in graph.layers
-                       if isinstance(own.operation, Dense)})  # fmt: skip
-    return (
-        Condition("Gaussian weights", families == ["gaussian"], f"they are {', '.join(families)}"),
-        Condition("rank stability", not norms or apart[0] > EPS, rank),
-        Condition("control (C^E2)", steep[0] < GAUSSIAN, f"{steep[2]} and slope: {steep[1]}"),
-        Condition("parameter-control", small[0] > 0, even),
+    bent = [own.operation for own in graph.layers if isinstance(own.operation, Activation)]
+    grown = [(*growth(own), own.name) for own in dict.fromkeys(bent)]
+    steep, how, name = max(grown, default=(0.0, "there is none", "no activation"))
+    least = min((_divisor(own.operation, states[own.parents[0]]), k)
+                for k, own in enumerate(graph.layers) if own.operation.reads)  # fmt: skip
+    averaged, even = least[0] < inf, "no function reads an average over coordinates"
+    rank = even
+    if averaged:
+        rank = "at inputs that are alike the Gram matrix of what a matrix reads has full rank in "
+        rank += f"the limit where v > 0; the smallest v / q is {apart[0]:.3g} (layer {apart[1]})"
+        even = f"layer norm divides by the root of a limit that is above 0 (layer {least[1]}: "
+        even += f"{least[0]:.6g}), and is continuous there"
+    laws = sorted(
+        {own.operation.family for own in graph.layers if isinstance(own.operation, Dense)}
     )
+    return (
+        Condition("Gaussian weights", laws == ["gaussian"], f"they are {', '.join(laws)}"),
+        Condition("rank stability", not averaged or apart[0] > EPS, rank),
+        Condition("control (C^E2)", steep < GAUSSIAN, f"{name} and slope: {how}"),
+        Condition("parameter-control", least[0] > 0, even),
+    )
+
+
+_divisor: Table[float] = Table(
+    {LayerNorm: lambda own, read: spread(own, read).value + float(own.epsilon)},
+    lambda own, read: inf,
+)
+"""What a layer divides by the root of; infinity where it reads no average over coordinates."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite, sqrt
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from tpcalc import checks
 from tpcalc.engine.device.devices import with_device
@@ -25,7 +25,7 @@ from tpcalc.tasks.run import results
 from tpcalc.tasks.task import Task
 
 if TYPE_CHECKING:
-    from tpcalc.nonlinearity.tensors.layers import LayerMetrics
+    from tpcalc.nonlinearity.tensors.layers import Between, LayerMetrics
 
 EXACT_ZERO = Estimate(0.0, 0.0, Method.EXACT)
 EXACT_ONE = Estimate(1.0, 0.0, Method.EXACT)
@@ -43,6 +43,7 @@ class Sampling:
         seed: The first seed.
         device: ``"cpu"``, ``"cuda"``, ``"auto"``.
         dtype: ``"float64"`` or ``"float32"``.
+        pairs: Pairs (m, l) of numbers of layers: layer l is measured as a function of layer m too.
 
     Raises:
         UsageError: Counts that are too small.
@@ -55,6 +56,7 @@ class Sampling:
     seed: int = 0
     device: str = "cpu"
     dtype: str = "float64"
+    pairs: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
         sizes = [checks.whole(n, "a width") for n in checks.sequence(self.widths, "widths")]
@@ -68,6 +70,13 @@ class Sampling:
 
 
 _Shared = tuple[Layers, LayerGraph, Sampling]
+
+
+class _Metrics(NamedTuple):
+    """What is measured of one network."""
+
+    layers: tuple[LayerMetrics, ...]
+    pairs: tuple[Between, ...]
 
 
 def measure_layers(
@@ -89,7 +98,7 @@ def measure_layers(
     with with_device(sampling.device):
         whole = iter(results(_tried, tasks, shared=shared, progress=progress))
     for width in sampling.widths:
-        networks: list[tuple[LayerMetrics, ...]] = []
+        networks: list[_Metrics] = []
         last, why = graph.last, ""
         for seed in range(sampling.seed, sampling.seed + sampling.seeds):
             own, reached = next(whole), graph.last
@@ -103,8 +112,12 @@ def measure_layers(
         if why:
             ends.append(MeasuredEnd(width, last, why))
         for row in rows[: last + 1]:
-            layers = [metrics[row.index] for metrics in networks]
+            layers = [metrics.layers[row.index] for metrics in networks]
             found.append(MeasuredRow(width, row.index, _values(layers, row, sampling.seed)))
+        for m, end in (pair for pair in sampling.pairs if pair[1] <= last):
+            parts = [next(p for p in own.pairs if (p.start, p.end) == (m, end)) for own in networks]
+            values = _of_pair(parts, rows[m], rows[end], sampling.seed)
+            found.append(MeasuredRow(width, end, values, m))
     return tuple(found), tuple(ends)
 
 
@@ -122,7 +135,7 @@ def _measurable(shared: _Shared, last: int, width: int, seed: int) -> int:
 
 def _tried(
     shared: _Shared, width: int, seed: int, last: int, progress: Progress | None = None
-) -> tuple[LayerMetrics, ...] | EvaluationError:
+) -> _Metrics | EvaluationError:
     """The metrics of the layers of one network, or why there are none."""
     try:
         return _network(*shared, last, width, seed)
@@ -134,10 +147,10 @@ def _tried(
 
 def _network(
     source: Layers, graph: LayerGraph, sampling: Sampling, last: int, width: int, seed: int
-) -> tuple[LayerMetrics, ...]:
+) -> _Metrics:
     """The metrics of the layers of one network, up to a last one."""
     from tpcalc.nonlinearity.tensors.functions import gaussian_inputs
-    from tpcalc.nonlinearity.tensors.layers import layer_metrics
+    from tpcalc.nonlinearity.tensors.layers import between, layer_metrics
 
     start = cast("Input", graph.layers[0].operation)
     network = network_of(source, width, width, seed, sampling.device, sampling.dtype)
@@ -148,25 +161,20 @@ def _network(
             hint="Write a forward pass whose lines do not depend on the size of its data.",
         )
     network.taps = network.taps[: last + 1]
-    x = gaussian_inputs(
-        sampling.inputs,
-        width,
-        float(start.square),
-        float(start.comean),
-        seed,
-        sampling.device,
-        sampling.dtype,
-    )
+    q, c = float(start.square), float(start.comean)
+    x = gaussian_inputs(sampling.inputs, width, q, c, seed, sampling.device, sampling.dtype)
     sizes = [size for size in batches(o for o, _ in graph.pairs) if size is not None]
     batch = min(sizes, default=None)
-    found = layer_metrics(network, x, batch=batch, draws=sampling.draws, seed=seed)
+    more: dict[str, Any] = {"batch": batch, "draws": sampling.draws, "seed": seed}
+    found = layer_metrics(network, x, **more)
     for own in found:
         if not isfinite(own.gaussianity.kurtosis.value):
             raise EvaluationError(
                 "fourth powers of its neurons leave the range of float64.",
                 where=f"layer {own.layer}",
             )
-    return found
+    pairs = [pair for pair in sampling.pairs if pair[1] <= last]
+    return _Metrics(found, between(network, x, pairs, **more) if pairs else ())
 
 
 def _values(
@@ -180,6 +188,7 @@ def _values(
         "QMNEX": (lambda own: own.mean_scale, bounded(row.comean).root().estimate()),
         "QMNSTD": (lambda own: own.deviation_scale, bounded(row.gap).root().estimate()),
         "JACF": (lambda own: own.jacobian, gradient),
+        "NLCNUM": (lambda own: own.numerator, row.numerator),
         "LBIAS": (lambda own: own.bias, row.bias),
         "NLC": (lambda own: own.nlc, row.total),
         "NKURT": (lambda own: own.gaussianity.kurtosis, EXACT_ZERO),
@@ -187,22 +196,33 @@ def _values(
         "CVNSTD": (lambda own: own.gaussianity.deviation_spread, EXACT_ZERO),
         "LCV": (lambda own: own.gaussianity.length_spread, EXACT_ZERO),
     }
-    return tuple(
-        (name, _over_seeds([of(own) for own in layers], limit, seed))
-        for name, (of, limit) in limits.items()
+    return _each(
+        {name: ([of(own) for own in layers], to) for name, (of, to) in limits.items()}, seed
     )
+
+
+def _of_pair(
+    found: Sequence[Between], start: LayerRow, end: LayerRow, seed: int
+) -> tuple[tuple[str, MeasuredValue], ...]:
+    whole = bounded(end.total) / bounded(start.total)
+    grown = exponential((bounded(end.log_gradient) - bounded(start.log_gradient)) * 0.5)
+    limits = {
+        "JACF": ([own.jacobian for own in found], grown.estimate()),
+        "NLCNUM": ([own.numerator for own in found], (whole * bounded(end.gap).root()).estimate()),
+        "NLC": ([own.nlc for own in found], whole.estimate()),
+    }
+    return _each(limits, seed)
+
+
+def _each(
+    found: Mapping[str, tuple[Sequence[Estimate], Estimate]], seed: int
+) -> tuple[tuple[str, MeasuredValue], ...]:
+    return tuple((name, _over_seeds(*both, seed)) for name, both in found.items())
 
 
 def _over_seeds(values: Sequence[Estimate], limit: Estimate, seed: int) -> MeasuredValue:
     numbers = [each.value for each in values]
-    spread = stdev(numbers)
-    mean = Estimate(
-        fmean(numbers),
-        spread / sqrt(len(numbers)),
-        Method.FINITE,
-        Status.CONVERGED,
-        samples=len(numbers),
-        replicates=len(numbers),
-        seed=seed,
-    )
+    spread, count = stdev(numbers), len(numbers)
+    counts = Status.CONVERGED, count, count
+    mean = Estimate(fmean(numbers), spread / sqrt(count), Method.FINITE, *counts, seed)
     return MeasuredValue(mean, spread, limit)

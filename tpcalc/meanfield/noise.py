@@ -50,17 +50,13 @@ def reaches(
     Source: Schoenherr, The nonlinearity coefficient, section 5.6.
     """
     widths = sampling.widths if sampling else (USUAL,)
-    noises = [
-        FORMATS["float32"]._replace(text=f"networks of width {n}", rounding=n**-0.5) for n in widths
-    ]
+    one = FORMATS["float32"]
+    noises = [one._replace(text=f"networks of width {n}", rounding=n**-0.5) for n in widths]
+    known = (*noises, *USUAL_FORMATS)
+    ends = (overflow(graph, states, steady, each) for each in known)
     return tuple(
-        NoiseReach(
-            each.text,
-            each.rounding,
-            steady.reach(each.rounding),
-            overflow(graph, states, steady, each),
-        )
-        for each in (*noises, *USUAL_FORMATS)
+        NoiseReach(each.text, each.rounding, steady.reach(each.rounding), end)
+        for each, end in zip(known, ends, strict=True)
     )
 
 

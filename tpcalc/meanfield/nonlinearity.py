@@ -21,10 +21,7 @@ Step = tuple[list[Bounded], list[Bounded]]
 
 
 def nlc(
-    network: Layers,
-    start: int | str = 0,
-    end: int | str | None = None,
-    inputs: Input | None = None,
+    network: Layers, start: int | str = 0, end: int | str | None = None, inputs: Input | None = None
 ) -> Estimate:
     """sqrt(g_l v_m / (g_m v_l)), the limit of the nonlinearity coefficient from layer m to layer l.
 
@@ -68,10 +65,7 @@ def log_square(start: State, end: State) -> Bounded:
 
 
 def path_nlc(
-    network: Layers,
-    start: int | str = 0,
-    end: int | str | None = None,
-    inputs: Input | None = None,
+    network: Layers, start: int | str = 0, end: int | str | None = None, inputs: Input | None = None
 ) -> Estimate:
     r"""The same by the paths from m to l: an average of products over their layers.
 

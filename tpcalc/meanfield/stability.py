@@ -14,6 +14,7 @@ from tpcalc.functions import Expr, Var
 from tpcalc.integrals.activation_moments import Kernels, average
 from tpcalc.integrals.bounded import Bounded, bounded
 from tpcalc.integrals.given import of_activation
+from tpcalc.meanfield.graph import Layer
 from tpcalc.meanfield.operations import (
     Activation,
     Addition,
@@ -120,59 +121,68 @@ def stability(
         _READS_MEANS(operation, sum(known[p].mean.value != 0 for p in read))
         for operation, read in graph.pairs
     )
-    lengths: list[Bounded] = []
-    means: list[Bounded] = []
-    count = len(graph.layers)
-    grown: dict[int, Array] = {}  # of layer k, by a deviation of one layer each, while it is read
-    meant: dict[int, Array] = {}
-    # Along paths, with biases and without: by the first activation, and whatever comes there.
-    followed: dict[int, Array] = {}
+    walk = _Walk(len(graph.layers))
     ends = {p: index for index, layer in enumerate(graph.layers) for p in layer.parents}
-    read = {p for layer in graph.layers if layer.operation.bends for p in layer.parents}
-    tops: list[float] = []
-    numbers: list[Bounded | None] = []
-    along = np.zeros(2)
+    read = {p for own in graph.layers if own.operation.bends for p in own.parents} | {graph.last}
     for index, layer in enumerate(graph.layers):
-        operation, parents = layer.operation, [known[p] for p in layer.parents]
-        length, mean = ZERO if parents else ONE, ZERO
-        row, other, paths = np.zeros(count), np.zeros(count), np.zeros((2, 2, count))
-        row[index] = 1.0
-        parts = list(_PARTS(operation, known[index], curved, *parents))
-        for part, p in zip(parts, layer.parents, strict=True):
-            length = length + part.length * lengths[p] + part.length_by_mean * means[p]
-            mean = mean + part.mean_by_length * lengths[p] + part.mean * means[p]
-            row += part.length.value * grown[p] + part.length_by_mean.value * meant[p]
-            other += part.mean_by_length.value * grown[p] + part.mean.value * meant[p]
-            kept = part.length.value, (part.path or part.length).value
-            paths += np.reshape(kept, (2, 1, 1)) * followed[p]
-        if operation.bends:
-            paths[:, 0] = paths[:, 1]
-            before = [grown[p] for p in layer.parents]
-            numbers.append(parts[0].length if len(before) == 1 else _growth(row, before))
-        else:
-            numbers.append(None)
-        if index in read or index + 1 == count:
-            through = np.where(paths[:, 0] != 0, np.abs(paths[:, 1]), 0.0)
-            along = np.maximum(along, through.max(axis=1))
-        if operation.normalises == "coordinates":  # its length is given: nothing starts there
-            row[index] = 0.0
-        paths[:, 1, index] = row[index]
-        grown[index], meant[index], followed[index] = row, other, paths
-        tops.append(float(np.abs(row).max()))
+        parts = _PARTS(layer.operation, known[index], curved, *(known[p] for p in layer.parents))
+        walk.step(index, layer, list(parts), index in read)
         for p in {p for p in layer.parents if ends[p] == index}:
-            del grown[p], meant[p], followed[p]
-        lengths.append(length)
-        means.append(mean)
-    doubt = EDGE + sum(s.error for s in numbers if s)
-    label, usual = (_SIGNS[int(each > 1 - doubt) + int(each > 1 + doubt)] for each in along)
-    known_as = _ARCHITECTURES[usual]
-    return Stability(
-        tuple(lengths), max(1.0, *tops), label, tuple(numbers), float(along[0]), known_as
-    )
+            del walk.rows[p]
+    doubt = EDGE + sum(s.error for s in walk.numbers if s)
+    label, usual = (_SIGNS[int(each > 1 - doubt) + int(each > 1 + doubt)] for each in walk.along)
+    factors, numbers = tuple(walk.lengths), tuple(walk.numbers)
+    worst, along = max(1.0, *walk.tops), float(walk.along[0])
+    return Stability(factors, worst, label, numbers, along, _ARCHITECTURES[usual])
 
 
 _SIGNS = ("stable", "edge", "unstable")
 _ARCHITECTURES = {"stable": "", "edge": "GEA", "unstable": "GUA"}
+
+
+class _Walk:
+    """Deviations of the layers so far, by one of the inputs and by one of each layer."""
+
+    def __init__(self, count: int) -> None:
+        self.lengths: list[Bounded] = []
+        self.means: list[Bounded] = []
+        self.numbers: list[Bounded | None] = []
+        self.tops: list[float] = []
+        self.along = np.zeros(2)
+        # Of layers that are read again, by one of layer k each: of the length, of the mean, and
+        # along paths with biases and without, through an activation and in any way.
+        self.rows: dict[int, Array] = {}
+        self.count = count
+
+    def step(self, index: int, layer: Layer, parts: list[_Part], ends: bool) -> None:
+        """One layer more; at some of them paths end."""
+        length, mean = ZERO if parts else ONE, ZERO
+        rows = np.zeros((6, self.count))
+        for part, p in zip(parts, layer.parents, strict=True):
+            length = length + part.length * self.lengths[p] + part.length_by_mean * self.means[p]
+            mean = mean + part.mean_by_length * self.lengths[p] + part.mean * self.means[p]
+            own, kept = self.rows[p], (part.path or part.length).value
+            rows[0] += part.length.value * own[0] + part.length_by_mean.value * own[1]
+            rows[1] += part.mean_by_length.value * own[0] + part.mean.value * own[1]
+            rows[2:4] += part.length.value * own[2:4]
+            rows[4:] += kept * own[4:]
+        rows[0, index] = 1.0
+        number = None
+        if layer.operation.bends:
+            rows[2::2] = rows[3::2]
+            before = [self.rows[p][0] for p in layer.parents]
+            number = parts[0].length if len(before) == 1 else _growth(rows[0], before)
+        if ends:
+            through = np.where(rows[2::2] != 0, np.abs(rows[3::2]), 0.0)
+            self.along = np.maximum(self.along, through.max(axis=1))
+        if layer.operation.normalises == "coordinates":  # its length is given: nothing starts there
+            rows[0, index] = 0.0
+        rows[3::2, index] = rows[0, index]
+        self.rows[index] = rows
+        self.tops.append(float(np.abs(rows[0]).max()))
+        self.numbers.append(number)
+        self.lengths.append(length)
+        self.means.append(mean)
 
 
 def _growth(row: Array, before: list[Array]) -> Bounded:

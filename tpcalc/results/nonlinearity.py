@@ -92,13 +92,16 @@ class MeasuredRow:
     Args:
         width: The width n.
         layer: The number of the layer.
-        values: Quantities by name: LSCALE, QMNEX, QMNSTD, JACF, LBIAS, NLC, and the diagnostics
-            NKURT, NGHI, CVNSTD, LCV of layers that should be Gaussian.
+        values: Quantities by name: LQM, LSCALE, QMNEX, QMNSTD, JACF, NLCNUM, LBIAS, NLC, and the
+            diagnostics NKURT, NGHI, CVNSTD, LCV of layers that should be Gaussian; of a layer as a
+            function of another JACF, NLCNUM and NLC.
+        start: The layer that it is measured as a function of; 0 is the input.
     """
 
     width: int
     layer: int
     values: tuple[tuple[str, MeasuredValue], ...]
+    start: int = 0
 
     def value(self, name: str) -> MeasuredValue | None:
         """A quantity; None if it was not measured.
@@ -155,6 +158,27 @@ class Condition:
     name: str
     met: bool
     found: str
+
+
+@dataclass(frozen=True, slots=True)
+class Explained(Shown):
+    """A property of the coefficient that follows from its limit.
+
+    Args:
+        name: The property, and the number that shows it.
+        limit: n, the limit of wide networks.
+        found: That number.
+    """
+
+    name: str
+    limit: float
+    found: Estimate
+
+    @property
+    def holds(self) -> bool:
+        """Whether they are alike up to a tenth, or five standard errors of at most a tenth."""
+        off, error = abs(self.found.value - self.limit), self.found.stderr
+        return error <= 0.1 * self.limit and off <= max(0.1 * self.limit, 5 * error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,12 +254,14 @@ class Nonlinearity(Shown):
         """The widths that were measured, the smallest first."""
         return tuple(sorted({row.width for row in self.measured}))
 
-    def at(self, width: int, layer: int) -> MeasuredRow | None:
+    def at(self, width: int, layer: int, start: int = 0) -> MeasuredRow | None:
         """A layer of networks of a width; None if it was not measured.
 
         Args:
             width: The width.
             layer: The number of the layer.
+            start: That of the layer that it is a function of.
         """
-        rows = [row for row in self.measured if (row.width, row.layer) == (width, layer)]
+        asked = width, layer, start
+        rows = [row for row in self.measured if (row.width, row.layer, row.start) == asked]
         return rows[0] if rows else None

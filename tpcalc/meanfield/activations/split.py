@@ -170,12 +170,7 @@ def split(tau: Expr, q: Bounded | float = 1.0) -> Split:
 
 
 def _rest(
-    tau: Expr,
-    q: Bounded,
-    mean: Bounded,
-    coefficient: Bounded,
-    spread: Bounded,
-    slope: Bounded,
+    tau: Expr, q: Bounded, mean: Bounded, coefficient: Bounded, spread: Bounded, slope: Bounded
 ) -> tuple[Bounded, Bounded]:
     """E rest^2 and E rest'^2."""
     straight = q * coefficient * coefficient

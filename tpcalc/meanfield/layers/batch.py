@@ -104,12 +104,5 @@ def _lincomb(node: LinComb, ref: Ref, state: _State) -> Ref:
 
 
 _RULES: Table[Ref] = Table(
-    {
-        Data: _data,
-        Input: _input,
-        LinComb: _lincomb,
-        Rename: _arranged,
-        RowNonlin: _arranged,
-    },
-    _copy,
+    {Data: _data, Input: _input, LinComb: _lincomb, Rename: _arranged, RowNonlin: _arranged}, _copy
 )

@@ -358,7 +358,7 @@ def _squares(tau: Expr, b: float, weights: tuple[float, float], points: int) -> 
     if inside.sum() < 2:
         raise EvaluationError(
             f"no stable length belongs to weights of the variance {weights[0]:g} to "
-            f"{weights[1]:g} with biases of {b:g}.",
+            f"{weights[1]:g} with biases of {b:g}."
         )
     # Spread evenly over the weights, not over q.
     order = np.argsort(w[inside])

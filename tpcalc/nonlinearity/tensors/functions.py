@@ -13,6 +13,7 @@ from tpcalc import checks
 from tpcalc.arrays import Array, Index
 from tpcalc.engine.device.devices import load_torch, resolve_device, resolve_dtype
 from tpcalc.errors import EvaluationError, NotDifferentiable, StudyError, UsageError
+from tpcalc.finite.networks.uses import Kind, Tap
 from tpcalc.networks.order import not_made_from
 from tpcalc.nonlinearity.function import Function, Pairs
 from tpcalc.nonlinearity.meta import elem_like, meta_gaussian
@@ -39,11 +40,28 @@ class Tapped(Shown):
     function: Callable[[Tensor], Sequence[Tensor]]
     module: Any = None
 
+    @property
+    def taps(self) -> tuple[Tap, ...]:
+        """What each part of a Sequential does with the one before."""
+        parts = list(self.module or ())
+        return (Tap(0, kind="input"), *(_tap(k, part) for k, part in enumerate(parts)))
+
     def layers(self, x: Tensor) -> Sequence[Tensor]:
         """All layers on a batch."""
         # A layer of its own, so that derivatives by the input see what all paths contribute.
         start = x.clone()
         return [start, *self.function(start)]
+
+
+_LINEAR = ("Linear", "Flatten", "Identity")
+
+
+def _tap(before: int, part: Any) -> Tap:
+    """A part of a Sequential, by its class: norms, activations of torch, or linear maps."""
+    name, home = type(part).__name__, type(part).__module__
+    coordinates = home.endswith("activation") and "Softmax" not in name and "GLU" not in name
+    kind: Kind = "weights" if name in _LINEAR else "coordinates" if coordinates else "norm"
+    return Tap(before + 1, parents=(before,), kind=kind)
 
 
 def tapped(module: Any) -> Tapped:

@@ -23,6 +23,7 @@ from tpcalc.nonlinearity.tensors.functions import (
     batch_moments,
     function_on,
     network_on,
+    outputs,
 )
 from tpcalc.results import Estimate
 from tpcalc.shown import Rows, Shown
@@ -246,6 +247,45 @@ def tangent_transfer(
         other = [here @ g / square for g, _ in gradients(test)]
     stderr = hypot(*(mean_of(np.array(terms)).stderr for terms in (own, other)))
     return estimate(value, stderr, len(train[0]) + len(test[0]), None)
+
+
+def tangent_kernel(f: Callable[[Any], Any], parameters: Sequence[Tensor], x: Tensor) -> Array:
+    """The neural tangent kernel of a function at inputs: df(x)/dtheta (df(x')/dtheta)^T.
+
+    Every parameter has the learning rate 1. Of weights of the variance 1 / fan-in the kernel of a
+    layer over its fan-in has a limit in wide networks, as with ``tp.kernel``.
+
+    Args:
+        f: A function from a batch of inputs to one of outputs.
+        parameters: The tensors it depends on.
+        x: The inputs, as one batch.
+
+    Returns:
+        For each pair of inputs a block of outputs by outputs, shape (N, N, d, d).
+
+    Raises:
+        UsageError: Parameters or inputs that are no tensors.
+        EvaluationError: The outputs do not depend on the parameters.
+
+    Source: Schoenherr, The nonlinearity coefficient, sections 4.4.9 and 5.1.6.
+
+    Example:
+        >>> torch = load_torch()
+        >>> w = torch.tensor([[1.0, 0.0], [2.0, 1.0]])
+        >>> tangent_kernel(lambda x: x @ w, [w], torch.eye(2) + 1)[0, 1].tolist()
+        [[4.0, 0.0], [0.0, 4.0]]
+    """
+    _flat(parameters)  # which are tensors
+    torch = load_torch()
+    checks.of_type(x, torch.Tensor, "x")
+    with batch_moments(f), torch.enable_grad(), _differentiable(parameters):
+        found = outputs(f, x)
+        if not found.requires_grad:
+            raise EvaluationError("the outputs do not depend on the parameters through torch.")
+        kept = {"retain_graph": True, "materialize_grads": True}
+        rows = [_flat(torch.autograd.grad(y, parameters, **kept)) for y in found.flatten()]
+    jacobian, (count, size) = np.stack(rows), found.shape
+    return (jacobian @ jacobian.T).reshape(count, size, count, size).swapaxes(1, 2)
 
 
 def parameter_growth(now: Sequence[Tensor], before: Sequence[Tensor]) -> float:

@@ -5,14 +5,21 @@ from __future__ import annotations
 from math import exp, expm1
 
 from tpcalc.results import Estimate
-from tpcalc.results.nonlinearity import MeasuredEnd, MeasuredValue, NoiseReach, Nonlinearity
+from tpcalc.results.nonlinearity import (
+    MeasuredEnd,
+    MeasuredRow,
+    MeasuredValue,
+    NoiseReach,
+    Nonlinearity,
+)
 from tpcalc.results.practice import Thresholds
 from tpcalc.views.answers.nonlinearity_plot import nonlinearity_figures
 from tpcalc.views.numbers import SETTLED, count, plain, score, scores, settled
 from tpcalc.views.tables import Cell, Table, z_cell
 from tpcalc.views.view import Judgement, Part, View, view
 
-_SHOWN = ("NLC", "LBIAS", "LSCALE", "QMNEX", "QMNSTD", "JACF", "NKURT", "NGHI", "CVNSTD", "LCV")
+_LIMITS = ("NLC", "NLCNUM", "LBIAS", "LSCALE", "QMNEX", "QMNSTD", "JACF")
+_SHOWN = (*_LIMITS, "NKURT", "NGHI", "CVNSTD", "LCV")
 _BAR = Thresholds()
 _LINEAR, _NONLINEAR = _BAR.linear, _BAR.nlc[0]  # all but linear below, overfitting above
 _FAINT, _ALIKE = _BAR.scale[1] ** -2, _BAR.bias[1]  # of the rules for second moments and LBIAS
@@ -172,8 +179,12 @@ def _by_layer(found: Nonlinearity) -> Table:
 
 def _widths(found: Nonlinearity) -> Table:
     last = found.layers[-1].index
-    known = ((at, row) for at in found.widths if (row := found.at(at, last)) is not None)
-    cells = ((at, name, row.value(name)) for at, row in known for name in _SHOWN)
+    known = [row for row in found.measured if row.layer == last or row.start]
+    cells = (
+        (row.width, _named(name, row), row.value(name))
+        for row in sorted(known, key=lambda row: row.width)
+        for name in _SHOWN
+    )
     rows = (
         (
             count(width),
@@ -188,6 +199,11 @@ def _widths(found: Nonlinearity) -> Table:
     )
     numbers = ("#Limit", "#Mean over seeds", "#SD between seeds", "#Difference")
     return Table.of("Output against width", ("#Width", "Metric of the output", *numbers), rows)
+
+
+def _named(name: str, row: MeasuredRow) -> str:
+    """The metric, of a pair of layers with their numbers."""
+    return f"{name}, layers {row.start} to {row.layer}" if row.start else name
 
 
 def _paths(found: Nonlinearity) -> Table:

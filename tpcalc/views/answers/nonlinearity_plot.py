@@ -52,7 +52,7 @@ def _limit(layers: Sequence[LayerRow], name: str) -> Series:
 
 
 def _dots(found: Nonlinearity, width: int, name: str) -> Series:
-    rows = (row for row in found.measured if row.width == width)
+    rows = (row for row in found.measured if row.width == width and not row.start)
     known = ((float(row.layer), value) for row in rows if (value := row.value(name)) is not None)
     points = (
         (x, value.mean.value, 2 * value.deviation)
@@ -67,10 +67,13 @@ def _sweep(found: Nonlinearity) -> Figure | None:
     if len(found.widths) < 2:
         return None
     last = found.layers[-1].index
-    rows = [row for row in found.measured if row.layer == last]
+    pairs = sorted({(row.start, row.layer) for row in found.measured if row.start})
+    shown = [(0, last, name) for name in (*_METRICS, "NLCNUM")]
+    shown += [(*pair, name) for pair in pairs for name in ("NLC", "NLCNUM")]
     panels = []
-    for name in _METRICS:
-        points = sorted((row.width, dict(row.values)[name]) for row in rows)
+    for start, layer, name in shown:
+        rows = [row for row in found.measured if (row.start, row.layer) == (start, layer)]
+        points = sorted(((row.width, dict(row.values)[name]) for row in rows), key=lambda p: p[0])
         limit = points[0][1].limit.value
         if not limit or not all(math.isfinite(value.mean.value) for _, value in points):
             continue
@@ -81,7 +84,8 @@ def _sweep(found: Nonlinearity) -> Figure | None:
             for width, value in points
         )
         dots = Series.of(shares, "0", "dots", "networks")
-        words = f"{name} over its limit {plain(limit, 4)}"
+        of = f", layers {start} to {layer}," if start else ""
+        words = f"{name}{of} over its limit {plain(limit, 4)}"
         panels.append(Panel(words, f"{words}. {told([dots])}", "width n", (one, dots), log_x=True))
     note = "Points: means over seeds; bars: two standard deviations between seeds."
     return Figure("Networks of growing width", note, tuple(panels)) if panels else None
