@@ -14,6 +14,7 @@ from tpcalc.errors import OutOfMemory, TooLong, UsageError, short
 
 T = TypeVar("T")
 
+SMALL = 2**24  # bytes that are there
 LONG = 2.0  # seconds: who waits longer is told
 _UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 _NAMES = ("most_seconds", "memory")
@@ -37,16 +38,19 @@ def spend(
 fewer.
     """
     # What there is takes a look at files of the system, and counts are checked often.
-    if memory and memory > (free := available_memory()):
+    most = limits().memory
+    much = memory > (SMALL if most is None else min(SMALL, most))
+    if much and memory > (free := available_memory()):
         raise OutOfMemory(
             f"{what} needs about {memory_text(memory)}; {memory_text(free)} are available.",
             hint=hint or None,
             where=where or None,
         )
-    most = limits().seconds
-    if seconds > most and not SHARING:  # a task is part of what was estimated as a whole
+    if (
+        seconds > (allowed := limits().seconds) and not SHARING
+    ):  # a task is part of what was estimated as a whole
         raise TooLong(
-            f"{what} would take about {duration(seconds)}; {duration(most)} is allowed.",
+            f"{what} would take about {duration(seconds)}; {duration(allowed)} is allowed.",
             hint=hint or None,
             where=where or None,
         )

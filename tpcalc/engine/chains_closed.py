@@ -10,7 +10,7 @@ from tpcalc.arrays import Array, Index
 from tpcalc.engine.chains_duals import CLOSED
 from tpcalc.engine.chains_layers import lengths, run_closed
 from tpcalc.engine.chains_tables import EPS, NUMBERS, Chain, Gram, forms_of, pair_of
-from tpcalc.engine.chains_tiles import COLUMNS, ROWS, Pair
+from tpcalc.engine.chains_tiles import COLUMNS, ROWS, Pair, whole
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ def closed_table(gram: Gram, chain: Chain) -> Closed:
     forms = forms_of(chain, unit)
     rounding = EPS * (4 + pair[0].shape[1] / 8)  # of inner products, which are summed by eights
     first = np.array([unit * gram.factor * chain.first_weight, unit * chain.first_bias, rounding])
-    tables, ends = [], []
-    for squares in pair[4:] if gram.others is not None else pair[5:]:
+    tables, ends, (x, y) = [], [], (len(pair[0]), whole(len(pair[1])))
+    for squares in (pair[4], pair[5][:y]) if gram.others is not None else (pair[5][:y],):
         table = np.empty((NUMBERS * chain.depth, squares.size))
         end = np.empty((5, squares.size))
         lengths(row, chain.turn, first[0] * squares + first[1], rounding, forms, table, end)
@@ -58,7 +58,6 @@ def closed_table(gram: Gram, chain: Chain) -> Closed:
             end[3] += end[2]
         tables.append(table)
         ends.append(end)
-    x, y = pair[4].size, pair[5].size
     scale = 1.0 if chain.residual is None else 1 / unit
     return Closed(
         row,
@@ -70,6 +69,6 @@ def closed_table(gram: Gram, chain: Chain) -> Closed:
         first,
         forms,
         0.0 if chain.residual is None else 1.0,
-        np.zeros((-(-x // ROWS), y // COLUMNS, 4)),
+        np.zeros((-(-x // ROWS), -(-y // COLUMNS), 4)),
         int(pair[0].shape[1]),
     )

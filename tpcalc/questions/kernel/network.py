@@ -206,24 +206,34 @@ def chain_of(task: Network) -> Fused | None:
     """
     if task.layers is not None:
         return None
-    net = layers_of(task.architecture)
-    if net is None or net.activation is None or not _is_ntk(task, net.marks):
+    known = isinstance(task.architecture, Hashable)
+    found = (_known_chain if known else _chain)(task.architecture, task.exponents)
+    if found is not None and found.chain.family == "erf":
+        chain = found.chain
+        if not _is_moderate(task, max(chain.weight_variance, chain.first_weight)):
+            return None
+    return found
+
+
+def _chain(architecture: Architecture, exponents: Parameterization) -> Fused | None:
+    net = layers_of(architecture)
+    if net is None or net.activation is None or not _is_ntk(architecture, exponents, net.marks):
         return None
-    family = _family(net.activation) or ("smooth", 1.0, 1.0, 1.0)
+    name, a, b, turn = _family(net.activation) or ("smooth", 1.0, 1.0, 1.0)
     begin, *hidden, last = ((one.factor, one.shift) for one in net.maps)
     inner = set(hidden) or {begin}
     if last != (1, 0) or len(inner) > 1:
         return None
     first, (weights, biases) = _variances(*begin), _variances(*inner.pop())
-    if family[0] == "erf" and not _is_moderate(task, max(weights, first[0])):
-        return None
-    name, a, b, turn = family
     depth, residual = (len(net.maps) - 2, 1.0) if net.skips else (len(net.maps) - 1, None)
     chain = Chain(name, a, b, depth, weights, biases, residual, *first, turn)
     if name != "smooth":
         return Fused(chain)
     smooth = _smooth(net.activation)
     return None if smooth is None else Fused(chain, smooth)
+
+
+_known_chain = lru_cache(maxsize=64)(_chain)
 
 
 def _smooth(expr: Expr) -> Smooth | None:
@@ -300,13 +310,13 @@ def _is_moderate(task: Network, variance: float) -> bool:
     return factor <= 1e2
 
 
-def _is_ntk(task: Network, marks: Sequence[Mark]) -> bool:
+def _is_ntk(architecture: Architecture, exponents: Parameterization, marks: Sequence[Mark]) -> bool:
     """Whether maps keep sizes, and all is trained at one rate from its full deviation on."""
-    table = task.exponents.exponents(task.architecture.hidden, 0)
+    table = exponents.exponents(architecture.hidden, 0)
     return not any(table.mean) and all(
         mark.rate == mark.start == 1
-        and task.exponents.power(mark, table) == mark.keeping
-        and task.exponents.rate(mark, table) == Ex()
+        and exponents.power(mark, table) == mark.keeping
+        and exponents.rate(mark, table) == Ex()
         for mark in marks
     )
 
