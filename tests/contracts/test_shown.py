@@ -31,6 +31,7 @@ WRITTEN = {
     "Variances",
     "FiniteMoments",
     "Use",
+    "Operation",
 }
 DATA = tp.Samples(((1.0, 0.5), (0.5, 1.0)), ((1.0,), (-1.0,)))
 LINES, COLUMNS = 60, 100

@@ -135,10 +135,10 @@ def _case(
         return case
     graph = layers(network, inputs)
     measured = None if sampling is None else drawn_inequality(network, sampling)
-    return replace(_of_graph(graph, case), measured=found.measured, inequality=measured)
+    return replace(case_of(graph, case), measured=found.measured, inequality=measured)
 
 
-def _of_graph(graph: LayerGraph, like: Case) -> Case:
+def case_of(graph: LayerGraph, like: Case) -> Case:
     """The layers as guidelines look at them, in the limit alone."""
     states = propagate(graph)
     steady = stability(graph, states)
@@ -181,11 +181,11 @@ def _changes(case: Case, judged: dict[str, Guideline]) -> list[Change]:
     found: list[tuple[tuple[float, ...], Change]] = []
     for each in _candidates(case.graph, case):
         try:
-            other = replace(_of_graph(each.make(), case), scales=(DOUBLED,))
+            other = replace(case_of(each.make(), case), scales=(DOUBLED,))
         except TpcalcError:  # a network without states is no advice
             continue
         then = {key: guideline(key, other) for key in JUDGED}
-        sizes = {key: (_excess(case, judged[key]), _excess(case, then[key])) for key in JUDGED}
+        sizes = {key: (excess(case, judged[key]), excess(case, then[key])) for key in JUDGED}
         effects = {key: _effect(judged[key], then[key]) for key in JUDGED}
         helps, harms = (
             tuple(
@@ -205,7 +205,7 @@ def _changes(case: Case, judged: dict[str, Guideline]) -> list[Change]:
 def _rank(case: Case, own: Guideline) -> tuple[int, float]:
     """The worst grade comes first, of one grade what is farthest from what passes."""
     worse = min(own.grade, own.measured_grade, key=GRADES.index) if own.measured else own.grade
-    return GRADES.index(worse), -_excess(case, own)
+    return GRADES.index(worse), -excess(case, own)
 
 
 def _effect(now: Guideline, then: Guideline) -> Effect | None:
@@ -214,7 +214,7 @@ def _effect(now: Guideline, then: Guideline) -> Effect | None:
     return Effect(now.key, now.metric, now.value, then.value, now.grade, then.grade)
 
 
-def _excess(case: Case, own: Guideline) -> float:
+def excess(case: Case, own: Guideline) -> float:
     """How far a number is from what passes, as a logarithm."""
     if own.value is None or own.grade == "pass":
         return 0.0
