@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
@@ -123,6 +123,7 @@ def test_S4b_20_case5_infeasible_targets() -> None:
     )
 
 
+@settings(max_examples=20)
 @given(st.floats(1.0001, 1.65))
 def test_S4b_20_any_target_is_met(target: float) -> None:
     found = p.normed("relu", s.nlnorm("relu", target).amount.value)
@@ -475,6 +476,11 @@ def test_S4b_18_what_is_refused() -> None:
         s.nlnorm("relu", 1e9, network=net)
     with pytest.raises(UsageError, match="the network is 3"):
         s.nlnorm("relu", 1.05, network=3)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="between two at least"):
+        p.Linearization("own", lambda tau, amount: tau, 1.0, ())
+    shared = s.mlp(2, s.Design("relu", 1, 0.1, rank=0.5, bias="shared"))
+    with pytest.raises(StudyError, match="does not self-average"):
+        s.nlnorm("relu", 1.05, network=shared)
     twice = s.parse_graph("x = input(1, 0)\na = dense(x)\nb = layer_norm(a)\nc = relu(b)\nd = a*c")
     with pytest.raises(StudyError, match="the recursion does not hold"):
         s.nlnorm("relu", 1.05, network=twice)

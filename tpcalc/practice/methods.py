@@ -15,7 +15,7 @@ import numpy as np
 
 from tpcalc import checks
 from tpcalc.activations.entries import atom
-from tpcalc.errors import StudyError, TpcalcError, UnknownName, placed
+from tpcalc.errors import StudyError, TpcalcError, UnknownName, UsageError, placed
 from tpcalc.functions import Expr, Var, const
 from tpcalc.functions.expr import Add, Const, Mul, Par, add, substitute
 from tpcalc.functions.parse import parse_fn
@@ -44,8 +44,10 @@ class Linearization(Shown):
         name: What it is called.
         made: The function of s for an activation and an amount: an expression, or what makes one.
         start: The amount at which the activation stands as it is, or near which l is wanted.
-        amounts: Where amounts are looked for, rising; () for a line that is added, whose amounts
-            have a closed form.
+        amounts: Where amounts are looked for; by default between -1000 and 1000.
+
+    Raises:
+        UsageError: Fewer than two amounts.
 
     Source: Schoenherr, The nonlinearity coefficient, section 7.1 and table 3.1.
 
@@ -57,10 +59,12 @@ class Linearization(Shown):
     name: str
     made: Callable[[Expr, float], Any] = field(repr=False)
     start: float
-    amounts: tuple[float, ...] = field(default=(), repr=False)
+    amounts: tuple[float, ...] = field(default=OWN, repr=False)
 
     def __post_init__(self) -> None:
         amounts = sorted(checks.floats(self.amounts, "amounts"))
+        if len(amounts) < 2:
+            raise UsageError("amounts are looked for between two at least.", where=self.name)
         object.__setattr__(self, "amounts", tuple(amounts))
 
 
@@ -123,6 +127,11 @@ class Family:
     tau: Expr
     way: Linearization
 
+    @property
+    def is_line(self) -> bool:
+        """Whether a line is added, of which amounts have a closed form."""
+        return self.way == METHODS["interpolate"]
+
     def at(self, amount: float) -> Expr:
         """tau(l, s)."""
         found = self.way.made(self.tau, amount)
@@ -150,7 +159,7 @@ class Family:
 
     def grid(self, q: Bounded) -> tuple[float, ...]:
         """Where amounts are looked for."""
-        if self.way.amounts:
+        if not self.is_line:
             return self.way.amounts
         own = _with_line(self.tau, q)
         unit = sqrt(own.own.rest.value / q.value)
@@ -167,10 +176,9 @@ class Family:
 
     def roots(self, target: float, q: Bounded) -> tuple[Bounded, ...]:
         """The amounts at which n(q, 0) is the target, those nearest to the start first."""
-        if self.way.amounts:
-            found = crossings(lambda at: self.nlc(at, q), target, self.curve(q))
-        else:
-            found = _with_line(self.tau, q).amounts(target)
+        if self.is_line:
+            return nearest(_with_line(self.tau, q).amounts(target), self.way.start)
+        found = crossings(lambda at: self.nlc(at, q), target, self.curve(q))
         return nearest(found, self.way.start)
 
 
@@ -201,6 +209,8 @@ class _Line:
 
         Source: Schoenherr, The nonlinearity coefficient, section 7.1.1.
         """
+        if target > self.own.rest_nlc.value * (1 + CLOSE):
+            return []
         over = bounded(target - 1) * bounded(target + 1)
         left = (self.curved / over - self.own.rest) / self.own.q
         if left.value < -left.error:

@@ -298,7 +298,10 @@ class _Plan:
         if self.share == "nlc":
             top = min(ends(own.curve(ONE))[1] for own in kinds) - 1
             points = [1 + top * x for x in np.geomspace(1e-9, 1, 16).tolist()]
-        return known(self.nlc, points)
+        found = known(self.nlc, points)
+        if not found:  # what ends all of them is the news
+            self.nlc(points[len(points) // 2])
+        return found
 
     def roots(self, target: float) -> tuple[Bounded, ...]:
         """Where the network has a coefficient."""
