@@ -73,8 +73,9 @@ def _sweep(found: Nonlinearity) -> Figure | None:
     panels = []
     for start, layer, name in shown:
         rows = [row for row in found.measured if (row.start, row.layer) == (start, layer)]
-        points = sorted(((row.width, dict(row.values)[name]) for row in rows), key=lambda p: p[0])
-        limit = points[0][1].limit.value
+        known = ((row.width, value) for row in rows if (value := row.value(name)) is not None)
+        points = sorted(known, key=lambda point: point[0])
+        limit = points[0][1].limit.value if points else 0.0
         if not limit or not all(math.isfinite(value.mean.value) for _, value in points):
             continue
         ends = ((points[k][0], 1.0) for k in (0, -1))
