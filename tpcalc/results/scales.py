@@ -132,3 +132,43 @@ class ShiftPower(Shown):
     power: Exponent
     word: str
     status: str
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedRow(Shown):
+    """A printed coefficient of a network before training beside that of the theory.
+
+    Args:
+        network: The network in words.
+        printed: The coefficient as it was measured and printed.
+        nlc: That of the theory.
+        printed_bias: LBIAS as it was printed; nan where that was not, or is not asked.
+        bias: That of the theory.
+        word: agrees, or off, with what is known of why.
+    """
+
+    network: str
+    printed: float
+    nlc: Estimate
+    printed_bias: float
+    bias: Estimate
+    word: str
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedTable(Shown):
+    """A published table, row by row beside the theory.
+
+    Args:
+        name: Its name.
+        title: What it is about.
+        agree: How many rows agree.
+        rows: The rows that can be read.
+        notes: Within which factors numbers agree, and what reasons for others mean.
+    """
+
+    name: str
+    title: str
+    agree: int
+    rows: tuple[PrintedRow, ...]
+    notes: tuple[str, ...] = ()
