@@ -85,10 +85,10 @@ def _study_a(rows: list[dict[str, Any]]) -> Iterator[Theory]:
         design = MacroLayers(**{key: cell for key, cell in row.items() if key not in OF_ROWS})
         states = propagate(design.network().read)
         bias = states[-1].shared.estimate()
-        yield f"{row['data']}: {_words(design)}", coefficient(states[0], states[-1]), bias
+        yield f"{row['data']}: {words_of(design)}", coefficient(states[0], states[-1]), bias
 
 
-def _words(design: MacroLayers) -> str:
+def words_of(design: MacroLayers) -> str:
     """A design in a few words, with what is not usual of it."""
     parts = [f"{design.count} x {design.activation}"]
     parts += [f"d = {design.dilate:g}"] * (design.dilate != 1)

@@ -73,6 +73,17 @@ from tpcalc.results.practice import Effect as Effect
 from tpcalc.results.practice import Guideline as Guideline
 from tpcalc.results.practice import LayerValue as LayerValue
 from tpcalc.results.practice import Thresholds as Thresholds
+from tpcalc.results.scales import GradientScale as GradientScale
+from tpcalc.results.scales import GradientScales as GradientScales
+from tpcalc.results.scales import LossAtScale as LossAtScale
+from tpcalc.results.scales import LossScales as LossScales
+from tpcalc.results.scales import OutputBias as OutputBias
+from tpcalc.results.scales import PrintedRow as PrintedRow
+from tpcalc.results.scales import PrintedTable as PrintedTable
+from tpcalc.results.scales import ShiftPower as ShiftPower
+from tpcalc.results.scales import Shifts as Shifts
+from tpcalc.results.scales import Study as Study
+from tpcalc.results.scales import StudyPoint as StudyPoint
 from tpcalc.results.sheet import Asymptote as Asymptote
 from tpcalc.results.sheet import CovarianceMap as CovarianceMap
 from tpcalc.results.sheet import CovarianceRow as CovarianceRow

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tpcalc.results.estimate import Estimate
 from tpcalc.results.exponent import Exponent
+from tpcalc.results.tables import Provenance
 from tpcalc.shown import Shown
 
 
@@ -171,4 +172,54 @@ class PrintedTable(Shown):
     title: str
     agree: int
     rows: tuple[PrintedRow, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StudyPoint(Shown):
+    """A random network of study A after training with the best of some learning rates.
+
+    Args:
+        seed: Of the design, the weights and the batches.
+        network: The network in words.
+        width: Its width.
+        nlc: Its coefficient before training, of infinite width.
+        bias: Its LBIAS.
+        rate: The best rate; nan where none kept the network finite.
+        train: The share of training images that it names wrongly.
+        test: That of test images.
+        shift: PARMSHIFT.
+    """
+
+    seed: int
+    network: str
+    width: int
+    nlc: Estimate
+    bias: Estimate
+    rate: float
+    train: float
+    test: float
+    shift: float
+
+
+@dataclass(frozen=True, slots=True)
+class Study(Shown):
+    """Random networks of study A: test error against the coefficient before training.
+
+    Args:
+        name: Its name.
+        title: What it is about.
+        source: Where it was published.
+        data: The images.
+        points: The networks.
+        provenance: What it was computed from and with.
+        notes: What a reader should know besides.
+    """
+
+    name: str
+    title: str
+    source: str
+    data: str
+    points: tuple[StudyPoint, ...]
+    provenance: Provenance
     notes: tuple[str, ...] = ()

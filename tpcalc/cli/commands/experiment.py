@@ -11,6 +11,7 @@ from tpcalc.cli.option import many
 
 if TYPE_CHECKING:
     from tpcalc.results import DepthExperiment, Experiment
+    from tpcalc.results.scales import Study
     from tpcalc.study.load import Flag
 
 
@@ -37,14 +38,13 @@ def experiment(
     from tpcalc.engine.device.devices import known_device
     from tpcalc.experiments.depth import depth_experiment
     from tpcalc.experiments.plans import is_depth_file, load_depth_experiment
-    from tpcalc.experiments.settings import load_experiment
-    from tpcalc.experiments.trained import device_for_tasks, trained
+    from tpcalc.experiments.trained import device_for_tasks
 
     check_page(out)
     known_device(device)
     given: dict[str, Any] = {"width": width, "steps": steps, "trials": trials, "batch": batch}
     model = {"file": str(file)}
-    run: Callable[..., Experiment | DepthExperiment]
+    run: Callable[..., Experiment | DepthExperiment | Study]
     if is_depth_file(file):
         given["width"] = None if width is None else [width]
         given |= {"samples": samples, "data": None if data == "digits" else data}
@@ -52,16 +52,28 @@ def experiment(
         deep = load_depth_experiment(file, flags)
         name, run = deep.file.name, partial(depth_experiment, deep)
     else:
-        plan = load_experiment(file, image_set(data), _flags(given))
+        plan, ask = _asked(file, image_set(data), given)
         device_for_tasks(device)  # before data are read
         pictures = images(data, train=samples, seed=data_seed)
         model["data"] = str(pictures)
-        name, run = plan.name, partial(trained, plan, pictures)
+        name, run = plan.name, partial(ask, plan, pictures)
     with progress_bar(name) as progress:
         found = run(seed=seed, device=device, work=work, progress=progress)
     title = f"{found.name}: {found.title}"
     write_page(out, title, found)
     answer("experiment", model, found, title, as_json, written={"out": out})
+
+
+def _asked(file: Path, data: str, given: Mapping[str, Any]) -> tuple[Any, Callable[..., Any]]:
+    """What a file of networks that are trained on images asks for, and what answers."""
+    from tpcalc.experiments.settings import load_experiment
+    from tpcalc.experiments.study import is_study_file, load_study, study
+    from tpcalc.experiments.trained import trained
+
+    if is_study_file(file):
+        own = {"trials": "training.networks", "steps": "training.epochs"}
+        return load_study(file, _flags(given, **own)), study
+    return load_experiment(file, data, _flags(given)), trained
 
 
 def _flags(given: Mapping[str, Any], **keys: str) -> list[Flag]:
