@@ -100,10 +100,8 @@ def study(
     tasks = [task_of(study_point, f"network {k}", seed + k) for k in range(file.training.networks)]
     with Kept(work, f"study-{images.digest[:8]}", facts) as kept:
         shared = plan, images
-        points = [
-            one for (one,) in records(tasks, kept, StudyPoint, shared=shared, progress=progress)
-        ]
+        made = records(tasks, kept, StudyPoint, shared=shared, progress=progress)
+    points = tuple(one for (one,) in made)
     said = {name: f"{value:g}" for name, value in asdict(plan).items()}
     source = provenance(images.digest, seed, said, time.perf_counter() - began)
-    words = file.name, file.title, file.source, str(images)
-    return Study(*words, points, source, file.notes)
+    return Study(file.name, file.title, file.source, str(images), points, source, file.notes)

@@ -1,10 +1,13 @@
-"""Networks of study A at a finite width, with orthogonal starts, trained on images."""
+"""Networks of study A at a finite width, with orthogonal starts, trained on images.
+
+The first coordinates of their last layer are the outputs, so that all layers are equally wide.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import inf, nan, sqrt
+from math import inf, isfinite, nan, sqrt
 from typing import Any
 
 import numpy as np
@@ -13,32 +16,20 @@ from tpcalc import checks
 from tpcalc.arrays import Array
 from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import UsageError
-from tpcalc.finite.draws import Network, orthogonal
-from tpcalc.finite.networks.coordinatewise import coordinatewise
-from tpcalc.functions import Fn
-from tpcalc.meanfield.graph import LayerGraph
+from tpcalc.finite.draws import Network
+from tpcalc.finite.networks.network import DrawnNetwork
+from tpcalc.meanfield.network import network_of
 from tpcalc.meanfield.nonlinearity import coefficient
 from tpcalc.meanfield.notation.macro_layers import MacroLayers, drawn_macro_layers
-from tpcalc.meanfield.operations import (
-    Activation,
-    Addition,
-    BatchNorm,
-    Bias,
-    Dense,
-    LayerNorm,
-)
 from tpcalc.meanfield.recursion import propagate
 from tpcalc.nonlinearity.tensors.gradients import parameter_shift
-from tpcalc.practice.tables import words_of
+from tpcalc.practice.rewrites import orthogonal, rewritten
 from tpcalc.practice.training import rate_grid
-from tpcalc.program.base import Table
-from tpcalc.program.family import Family
 from tpcalc.progress import Progress
 from tpcalc.results.images import Images
 from tpcalc.results.scales import StudyPoint
 
 Tensor = Any
-Rule = Callable[[Sequence[Tensor]], Tensor]
 MILLION = 10**6
 STREAM, DATA = "study", 0
 
@@ -71,110 +62,16 @@ def study_width(design: MacroLayers, inputs: int, outputs: int, parameters: int 
     return max(1, round(2 * whole / (sides + sqrt(sides**2 + 4 * inner * whole))))
 
 
-class StudyNetwork:
-    """Layers as tensors that are trained: every dense layer with a bias, which starts at 0.
-
-    From the last dense layer on layers have as many coordinates as there are outputs; what a sum
-    adds to them comes through a matrix of its own, which stays. Batch norm is over the batch.
-    """
-
-    def __init__(
-        self, graph: LayerGraph, inputs: int, outputs: int, width: int, seed: int = 0
-    ) -> None:
-        self._network, self._torch = Network(seed, width), load_torch()
-        self.weights: list[Tensor] = []
-        self.biases: list[Tensor] = []
-        self._graph, self._rules = graph, list[Rule]()
-        last = max(k for k, (operation, _) in enumerate(graph.pairs) if operation.matrix)
-        self._sizes = [inputs]
-        for k, (operation, parents) in enumerate(graph.pairs[1:], 1):
-            before = self._sizes[parents[-1]]
-            size = outputs if k == last else width if operation.matrix else before
-            self._sizes.append(size)
-            self._rules.append(_RULES(operation, self, parents))
-
-    @property
-    def parameters(self) -> list[Tensor]:
-        """All that is trained."""
-        return [*self.weights, *self.biases]
-
-    def matrix(self, rows: int, name: str) -> Tensor:
-        """An orthogonal matrix whose products keep sizes, into the layer that is being made."""
-        family = Family(name, ("n", "m"), law="orthogonal")
-        entries = orthogonal(family, self._network, rows, self._sizes[-1]) / sqrt(rows)
-        return self._torch.as_tensor(np.ascontiguousarray(entries))
-
-    def __call__(self, x: Tensor) -> Tensor:
-        values = [x]
-        for rule in self._rules:
-            values.append(rule(values))
-        return values[-1]
-
-    def dense(self, operation: Dense, parents: Sequence[int]) -> Rule:
-        """Weights and a bias of 0."""
-        own = self.matrix(self._sizes[parents[0]], f"W{len(self.weights)}")
-        weights = (own * float(operation.variance) ** 0.5).requires_grad_()
-        biases = self._torch.zeros(self._sizes[-1], dtype=own.dtype, requires_grad=True)
-        self.weights.append(weights)
-        self.biases.append(biases)
-        return lambda values: values[parents[0]] @ weights + biases
-
-    def bias(self, operation: Bias, parents: Sequence[int]) -> Rule:
-        """The start of the bias of the layer before."""
-        stream = self._network.stream(STREAM, f"b{len(self.biases)}")
-        entries = stream.standard_normal(self._sizes[-1]) * float(operation.variance) ** 0.5
-        with self._torch.no_grad():
-            self.biases[-1].copy_(self._torch.as_tensor(entries))
-        return lambda values: values[parents[0]]
-
-    def addition(self, operation: Addition, parents: Sequence[int]) -> Rule:
-        """A weighted sum; what has another size goes through a matrix that is not trained."""
-        maps: list[tuple[int, float, Tensor]] = []
-        for parent, weight in zip(parents, operation.weights, strict=True):
-            size, own = self._sizes[parent], None
-            if size != self._sizes[-1]:
-                own = self.matrix(size, f"S{parent}")
-            maps.append((parent, float(weight), own))
-
-        def rule(values: Sequence[Tensor]) -> Tensor:
-            parts = (w * (values[k] if own is None else values[k] @ own) for k, w, own in maps)
-            return sum(parts)
-
-        return rule
-
-
-def _normed(turned: bool) -> Callable[..., Rule]:
-    """Layer norm; of the matrix the other way round it is batch norm."""
-
-    def made(operation: LayerNorm | BatchNorm, net: StudyNetwork, parents: Sequence[int]) -> Rule:
-        norm, eps = load_torch().nn.functional.layer_norm, float(operation.epsilon)
-
-        def rule(values: Sequence[Tensor]) -> Tensor:
-            own = values[parents[0]]
-            own = own.T if turned else own
-            found = norm(own, own.shape[1:], eps=eps)
-            return found.T if turned else found
-
-        return rule
-
-    return made
-
-
-def _activated(operation: Activation, net: StudyNetwork, parents: Sequence[int]) -> Rule:
-    fn = Fn(operation.expr, 1)
-    return lambda values: coordinatewise(fn, values[parents[0]])
-
-
-_RULES: Table[Rule] = Table(
-    {
-        Dense: lambda operation, net, parents: net.dense(operation, parents),
-        Bias: lambda operation, net, parents: net.bias(operation, parents),
-        Addition: lambda operation, net, parents: net.addition(operation, parents),
-        LayerNorm: _normed(False),
-        BatchNorm: _normed(True),
-        Activation: _activated,
-    }
-)
+def words_of(design: MacroLayers) -> str:
+    """A design in a few words, with what is not usual of it."""
+    parts = [f"{design.count} x {design.activation}"]
+    parts += [f"d = {design.dilate:g}"] * (design.dilate != 1)
+    parts += [f"h = {design.shift:g}"] * (design.shift != 0)
+    parts += [f"w = {design.scale:g}"] * (design.scale != 1)
+    parts += ["debiased"] * design.debias + ["biases"] * design.bias
+    parts += [f"{design.norm} norm"] * (design.norm != "none")
+    parts += [f"skip {float(design.skip):g} from the {design.start}"] * bool(design.skip)
+    return ", ".join(parts)
 
 
 @dataclass(frozen=True)
@@ -191,10 +88,10 @@ class StudyPlan:
     """
 
     parameters: int = 20_000
-    rates: int = 5
-    factor: float = 5.0
+    rates: int = 4
+    factor: float = 8.0
     smallest: float = 1e-3
-    epochs: int = 8
+    epochs: int = 6
     batch: int = 100
 
 
@@ -205,6 +102,7 @@ class Digits:
     train: tuple[Tensor, Tensor]
     chosen: tuple[Tensor, Tensor]
     test: tuple[Tensor, Tensor]
+    classes: int
 
     @staticmethod
     def of(images: Images) -> Digits:
@@ -216,8 +114,9 @@ class Digits:
 
         order = Network(0, 1).stream(STREAM, "chosen").permutation(len(images.train))
         ends = order[len(order) // 5 :], order[: len(order) // 5]
-        parts = ((images.train[at], images.train_labels[at]) for at in ends)
-        return Digits(*(pair(*part) for part in parts), pair(images.test, images.test_labels))
+        parts = ((images.train[own], images.train_labels[own]) for own in ends)
+        train, chosen = (pair(*part) for part in parts)
+        return Digits(train, chosen, pair(images.test, images.test_labels), images.classes)
 
 
 def study_point(
@@ -229,42 +128,71 @@ def study_point(
     """
     plan, images = shared
     design, data = drawn_macro_layers(seed), Digits.of(images)
-    graph = design.network().read
-    states = propagate(graph)
+    states = propagate(design.network().read)
     width = study_width(design, images.dimension, images.classes, plan.parameters)
 
-    def fresh() -> StudyNetwork:
-        return StudyNetwork(graph, images.dimension, images.classes, width, seed)
-
+    lines = rewritten(design.network(), orthogonal)
+    net = Trainee(network_of(lines, width, images.dimension, seed), data)
     with load_torch().enable_grad():
-        rates = _rates(fresh(), data, plan)
         best = inf, nan, nan, nan, nan
+        rates = _rates(net, plan)
         for k, rate in enumerate(rates):
-            best = min(best, _run(fresh(), data, plan, rate, seed), key=lambda own: own[0])
+            best = min(best, _run(net, plan, rate, seed), key=lambda own: own[0])
             progress((k + 1) / len(rates), f"rate {rate:.3g}")
     found = coefficient(states[0], states[-1]), states[-1].shared.estimate()
     yield StudyPoint(seed, words_of(design), width, *found, *best[1:])
 
 
-def _rates(net: StudyNetwork, data: Digits, plan: StudyPlan) -> tuple[float, ...]:
-    """The rates that are tried; none where nothing has a gradient that is a number."""
-    scale, loss = _scale(net, data), load_torch().nn.functional.cross_entropy
-    updates = [
-        load_torch().autograd.grad(loss(net(x) / scale, y), net.weights)
-        for x, y in _batches(data, plan, 0, DATA)
-    ]
+class Trainee:
+    """A drawn network whose first coordinates are its outputs, over their LSCALE at the start."""
+
+    def __init__(self, drawn: DrawnNetwork, data: Digits) -> None:
+        self._drawn, self.data = drawn, data
+        self.parameters = [own.requires_grad_() for own in drawn.parameters.values()]
+        self.start = [own.detach().clone() for own in self.parameters]
+        self._scale = 1.0
+        with load_torch().no_grad():
+            self._scale = float((self(data.train[0]) ** 2).mean().sqrt())
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return self._drawn(x)[:, : self.data.classes] / self._scale
+
+    def gradients(self, x: Tensor, y: Tensor) -> tuple[float, list[Tensor]]:
+        """The loss of a batch, and its gradients."""
+        torch = load_torch()
+        loss = torch.nn.functional.cross_entropy(self(x), y)
+        return float(loss.detach()), list(torch.autograd.grad(loss, self.parameters))
+
+    def move(self, steps: Sequence[Tensor], rate: float) -> None:
+        """Take a step, in place."""
+        with load_torch().no_grad():
+            for own, step in zip(self.parameters, steps, strict=True):
+                own -= rate * step
+
+    def error(self, part: tuple[Tensor, Tensor]) -> float:
+        """The share of images that it names wrongly."""
+        x, y = part
+        with load_torch().no_grad():
+            return float((self(x).argmax(1) != y).double().mean())
+
+
+def _rates(net: Trainee, plan: StudyPlan) -> tuple[float, ...]:
+    """The rates that are tried; none where gradients are no numbers."""
+    matrices = [k for k, own in enumerate(net.start) if own.ndim > 1]
+    updates = []
+    for x, y in _batches(net.data, plan, 0, DATA):
+        found = net.gradients(x, y)[1]
+        updates.append([found[k] for k in matrices])
     try:
         return rate_grid(
-            net.weights, updates, count=plan.rates, factor=plan.factor, smallest=plan.smallest
+            [net.start[k] for k in matrices],
+            updates,
+            count=plan.rates,
+            factor=plan.factor,
+            smallest=plan.smallest,
         )
     except UsageError:  # of 0 or infinite length
         return ()
-
-
-def _scale(net: StudyNetwork, data: Digits) -> float:
-    """LSCALE of the outputs at the start, by which the loss divides them."""
-    with load_torch().no_grad():
-        return float((net(data.train[0]) ** 2).mean().sqrt())
 
 
 def _batches(
@@ -278,23 +206,16 @@ def _batches(
 
 
 def _run(
-    net: StudyNetwork, data: Digits, plan: StudyPlan, rate: float, seed: int
+    net: Trainee, plan: StudyPlan, rate: float, seed: int
 ) -> tuple[float, float, float, float, float]:
     """The error that chooses the rate; the rate, errors in training and test, PARMSHIFT."""
-    torch, start = load_torch(), [own.detach().clone() for own in net.parameters]
-    scale = _scale(net, data)
+    data = net.data
+    net.move([own - then for own, then in zip(net.parameters, net.start, strict=True)], 1)
     for epoch in range(plan.epochs):
         for x, y in _batches(data, plan, epoch, seed):
-            loss = torch.nn.functional.cross_entropy(net(x) / scale, y)
-            if not bool(torch.isfinite(loss)):
+            loss, found = net.gradients(x, y)
+            if not isfinite(loss):
                 return inf, rate, nan, nan, nan
-            gradients = torch.autograd.grad(loss, net.parameters)
-            with torch.no_grad():
-                for own, gradient in zip(net.parameters, gradients, strict=True):
-                    own -= rate * gradient
-    with torch.no_grad():
-        errors = [
-            float((net(x).argmax(1) != y).double().mean())
-            for x, y in (data.chosen, data.train, data.test)
-        ]
-    return errors[0], rate, *errors[1:], parameter_shift(net.parameters, start)
+            net.move(found, rate)
+    train, test = net.error(data.train), net.error(data.test)
+    return net.error(data.chosen), rate, train, test, parameter_shift(net.parameters, net.start)

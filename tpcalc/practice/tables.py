@@ -13,6 +13,7 @@ from tpcalc import checks
 from tpcalc.meanfield.nonlinearity import coefficient
 from tpcalc.meanfield.notation.macro_layers import MacroLayers
 from tpcalc.meanfield.recursion import propagate
+from tpcalc.practice.study_a import words_of
 from tpcalc.practice.study_b import study_b
 from tpcalc.results import Estimate, Method
 from tpcalc.results.scales import PrintedRow, PrintedTable
@@ -86,18 +87,6 @@ def _study_a(rows: list[dict[str, Any]]) -> Iterator[Theory]:
         states = propagate(design.network().read)
         bias = states[-1].shared.estimate()
         yield f"{row['data']}: {words_of(design)}", coefficient(states[0], states[-1]), bias
-
-
-def words_of(design: MacroLayers) -> str:
-    """A design in a few words, with what is not usual of it."""
-    parts = [f"{design.count} x {design.activation}"]
-    parts += [f"d = {design.dilate:g}"] * (design.dilate != 1)
-    parts += [f"h = {design.shift:g}"] * (design.shift != 0)
-    parts += [f"w = {design.scale:g}"] * (design.scale != 1)
-    parts += ["debiased"] * design.debias + ["biases"] * design.bias
-    parts += [f"{design.norm} norm"] * (design.norm != "none")
-    parts += [f"skip {float(design.skip):g} from the {design.start}"] * bool(design.skip)
-    return ", ".join(parts)
 
 
 def _study_b(rows: list[dict[str, Any]]) -> Iterator[Theory]:

@@ -26,7 +26,9 @@ from tpcalc.practice.rewrites import scale_weights as scale_weights
 from tpcalc.practice.rewrites import skipping as skipping
 from tpcalc.practice.rewrites import swap as swap
 from tpcalc.practice.rewrites import unit_weights as unit_weights
+from tpcalc.practice.study_a import study_width as study_width
 from tpcalc.practice.study_b import study_b as study_b
+from tpcalc.practice.tables import table as table
 from tpcalc.practice.training import debiased_run as debiased_run
 from tpcalc.practice.training import first_layer_only as first_layer_only
 from tpcalc.practice.training import loss_scales as loss_scales

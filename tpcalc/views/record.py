@@ -27,6 +27,7 @@ from tpcalc.results import (
     Sheets,
     Signal,
     Solution,
+    Study,
     Theorems,
     Verdict,
 )
@@ -64,6 +65,7 @@ class ReportInput:
     kernel: Kernel | None = None  # NNGP and NTK
     experiment: Experiment | None = None  # trained networks
     blocks: DepthExperiment | None = None  # networks of many blocks along their depth
+    study: Study | None = None  # random networks that were trained
     sheet: Sheets | None = None  # activations side by side
     signal: Signal | None = None  # signals in a deep network at the start
     nonlinearity: Nonlinearity | None = None  # its nonlinearity coefficient

@@ -29,8 +29,8 @@ def _(found: Study) -> View:
         for one in sorted(found.points, key=lambda one: one.nlc.value)
     )
     panels = tuple(
-        Panel.of(title, axis, [Series.of(_points(found, x), "0", "dots", "networks")], **look)
-        for title, axis, x, look in _AXES
+        Panel.of(title, axis, [Series.of(_points(found, x), "0", "dots", "networks")], numbers=True)
+        for title, axis, x in _AXES
     )
     part = Part("study", found.title, _lead(found), (Table.of("Networks", HEAD, rows),))
     figure = {"study": Figure("Test error", NOTE, panels)}
@@ -39,12 +39,10 @@ def _(found: Study) -> View:
 
 
 def _headline(found: Study) -> str:
-    ends = (
-        min((one.test for one in found.points if inside(one.nlc.value)), default=None)
-        for inside in (lambda nlc: nlc <= LOW, lambda nlc: nlc > HIGH)
-    )
-    low, high = ("none" if end is None else plain(end, 3) for end in ends)
-    return f"Least test error {low} for NLC up to {LOW:g}, {high} above {HIGH:g}"
+    low = [one.test for one in found.points if one.nlc.value <= LOW]
+    high = [one.test for one in found.points if one.nlc.value > HIGH]
+    ends = (plain(min(own), 3) if own else "none" for own in (low, high))
+    return "Least test error {} for NLC up to 5, {} above 1000".format(*ends)
 
 
 def _lead(found: Study) -> str:
@@ -56,9 +54,7 @@ def _points(found: Study, x: Callable[[StudyPoint], float]) -> list[tuple[float,
     return [(x(one), one.test) for one in found.points if isfinite(one.test) and isfinite(x(one))]
 
 
-_NLC = "log10 of the coefficient before training"
-_BIAS = "log10 of LBIAS before training"
-_AXES: tuple[tuple[str, str, Callable[[StudyPoint], float], dict[str, bool]], ...] = (
-    ("Test error", _NLC, lambda one: log10(one.nlc.value), {"numbers": True}),
-    ("Test error, by bias", _BIAS, lambda one: log10(one.bias.value), {"numbers": True}),
+_AXES: tuple[tuple[str, str, Callable[[StudyPoint], float]], ...] = (
+    ("Test error", "log10 of NLC before training", lambda one: log10(one.nlc.value)),
+    ("Test error, by bias", "log10 of LBIAS before training", lambda one: log10(one.bias.value)),
 )
