@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError
 
 from tpcalc.doors.numbers import exact
+from tpcalc.practice.study_a import StudyPlan
 from tpcalc.program.along import along_of
 from tpcalc.results import Reference
 from tpcalc.study.build import data_of, network_of
@@ -236,3 +237,58 @@ def depth_plan_of(
     if run.data is None and (found.profile or found.transfer):
         run = run.replace(data=data_of(study))
     return DepthPlan(found, run)
+
+
+class TrainedPart(Part):
+    """``[training]``: how networks are trained, the fields of ``StudyPlan``, and how many.
+
+    Args:
+        networks: How many random networks.
+        parameters: Entries of the matrices of each.
+        rates: How many learning rates are tried.
+        factor: The quotient of two neighbours.
+        smallest: The relative length of a step with the first of them.
+        epochs: Passes over the training images with each.
+        batch: Images of a step.
+    """
+
+    networks: Count = 24
+    parameters: Count = StudyPlan.parameters
+    rates: Count = StudyPlan.rates
+    factor: Annotated[float, Field(gt=1)] = StudyPlan.factor
+    smallest: Positive = StudyPlan.smallest
+    epochs: Count = StudyPlan.epochs
+    batch: Count = StudyPlan.batch
+
+
+class StudyFile(Part):
+    """A whole file.
+
+    Args:
+        kind: ``"macro-layers"``.
+        name: Its name.
+        title: What it is about.
+        source: Where it was published.
+        notes: What a reader should know besides.
+        training: How networks are trained.
+    """
+
+    kind: Literal["macro-layers"]
+    name: Annotated[str, Field(min_length=1)]
+    title: str
+    source: str = ""
+    notes: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    training: TrainedPart = TrainedPart()
+
+
+def is_study_file(path: Path) -> bool:
+    """Whether an experiment file is about random networks."""
+    return read_sections(path).get("kind") == "macro-layers"
+
+
+def load_study(path: Path, flags: Sequence[Flag] = ()) -> StudyFile:
+    """Read a file."""
+    try:
+        return StudyFile.model_validate(merged_with(read_sections(path), flags))
+    except ValidationError as error:
+        raise refusal(problems_of(error, StudyFile), flags, str(path)) from None

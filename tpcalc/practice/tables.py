@@ -28,6 +28,7 @@ def _printed() -> Mapping[str, Any]:
     return tomllib.loads(Path(__file__).with_name("tables.toml").read_text(encoding="utf-8"))
 
 
+@cache
 def table(name: str) -> PrintedTable:
     """A table of the thesis: coefficients that were measured, beside the theory, row by row.
 

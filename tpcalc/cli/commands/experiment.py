@@ -66,8 +66,9 @@ def experiment(
 
 def _asked(file: Path, data: str, given: Mapping[str, Any]) -> tuple[Any, Callable[..., Any]]:
     """What a file of networks that are trained on images asks for, and what answers."""
+    from tpcalc.experiments.plans import is_study_file, load_study
     from tpcalc.experiments.settings import load_experiment
-    from tpcalc.experiments.study import is_study_file, load_study, study
+    from tpcalc.experiments.study import study
     from tpcalc.experiments.trained import trained
 
     if is_study_file(file):
