@@ -22,7 +22,7 @@ from tpcalc.meanfield.spectra.spectrum import (
 )
 from tpcalc.nonlinearity.tensors.functions import elementlike_inputs, gaussian_inputs
 from tpcalc.nonlinearity.tensors.gradients import gradient_lengths
-from tpcalc.nonlinearity.tensors.jacobians import jacobian_moments, singular_values
+from tpcalc.nonlinearity.tensors.jacobians import jacobian_moments, jacobian_values
 
 pytestmark = pytest.mark.torch
 
@@ -61,7 +61,7 @@ def test_S3_17_A15_A16_exact_at_finite_width(family: Any) -> None:
 def relative_variance(words: list[Word], seed: int) -> float:
     """Of one network at an input of its own, which keeps q = 1/2."""
     network, x = inside(words, 240, seed=seed), sphere_inputs(1, 240, 1 / 3, seed)[0]
-    squares = singular_values(network, x) ** 2
+    squares = jacobian_values(network, x) ** 2
     return float((squares**2).mean() / squares.mean() ** 2) - 1
 
 
@@ -92,7 +92,7 @@ def test_S3_12_A17_padded_weights_are_not_free_from_slopes() -> None:
 @pytest.mark.parametrize("depth", [1, 3])
 def test_S3_14_A25_rank_of_jacobians(family: Any, depth: int) -> None:
     words = [Dense(8.0, family, QUARTER), SpanBias(0.2, QUARTER), TANH] * depth
-    values = singular_values(inside(words, 40), sphere_inputs(1, 40)[0])
+    values = jacobian_values(inside(words, 40), sphere_inputs(1, 40)[0])
     assert np.sum(values > 1e-10 * values[0]) == 10
 
 

@@ -26,10 +26,13 @@ from tpcalc.nonlinearity.tensors.gradients import parameter_growth as parameter_
 from tpcalc.nonlinearity.tensors.gradients import tangent_kernel as tangent_kernel
 from tpcalc.nonlinearity.tensors.gradients import tangent_transfer as tangent_transfer
 from tpcalc.nonlinearity.tensors.jacobians import jacobian_moments as jacobian_moments
+from tpcalc.nonlinearity.tensors.jacobians import jacobian_values as jacobian_values
 from tpcalc.nonlinearity.tensors.jacobians import layer_variances as layer_variances
 from tpcalc.nonlinearity.tensors.layers import between as between
 from tpcalc.nonlinearity.tensors.layers import chain_nlc as chain_nlc
 from tpcalc.nonlinearity.tensors.layers import layer_metrics as layer_metrics
 from tpcalc.nonlinearity.tensors.layers import layerwise_nlc as layerwise_nlc
+from tpcalc.nonlinearity.tensors.over_networks import jacobian_sweep as jacobian_sweep
+from tpcalc.nonlinearity.tensors.over_networks import parameter_gradients as parameter_gradients
 
 _all_public(globals())

@@ -22,8 +22,8 @@ from tpcalc.nonlinearity.tensors.gradients import parameter_growth, tangent_tran
 from tpcalc.nonlinearity.tensors.jacobians import (
     jacobian,
     jacobian_moments,
+    jacobian_values,
     layer_variances,
-    singular_values,
 )
 
 pytestmark = pytest.mark.torch
@@ -194,7 +194,7 @@ def test_jacobians_and_their_moments() -> None:
 
     networks = [drawn([Dense(2.0), TANH, Dense(1.0)], 12, 12, s) for s in range(3)]
     x = gaussian_inputs(1, 12)[0]
-    values = [singular_values(f, x) for f in networks]
+    values = [jacobian_values(f, x) for f in networks]
     found = jacobian_moments(networks, x)
     squares = [float((v**2).mean()) for v in values]
     fourths = [float((v**4).mean()) for v in values]

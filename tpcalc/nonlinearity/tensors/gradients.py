@@ -231,7 +231,7 @@ def tangent_transfer(
             found = torch.autograd.grad(own, parameters, materialize_grads=True)
             yield _flat(found), len(x) / len(shard[0])
 
-    with batch_moments(f), _differentiable(parameters):
+    with batch_moments(f), differentiable(parameters):
         here, there = (
             sum((share * g for g, share in gradients(shard)), start=np.zeros(1)) for shard in shards
         )
@@ -345,7 +345,8 @@ def _relative(change: Array, before: Sequence[Tensor]) -> float:
 
 
 @contextmanager
-def _differentiable(parameters: Sequence[Tensor]) -> Iterator[None]:
+def differentiable(parameters: Sequence[Tensor]) -> Iterator[None]:
+    """Parameters by which gradients are taken, for a while."""
     kept = [parameter.requires_grad for parameter in parameters]
     for parameter in parameters:
         parameter.requires_grad_(True)
