@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 Run = Callable[..., Any]
@@ -122,3 +123,21 @@ def test_what_is_refused(tpcalc: Run, words: tuple[object, ...], code: int, said
     ran = tpcalc("signal", *words)
     assert ran.out == "" and said.lower() in " ".join(ran.err.lower().split())
     assert ran.code == code
+
+
+@pytest.mark.torch
+def test_S3_14_networks_stand_beside_theory_on_the_page(tpcalc: Run, tmp_path: Path) -> None:
+    words = ("--weights", 6.7519, "--biases", 0.152165, "--rank", "1/4", "--depth", 2)
+    out = tmp_path / "signal.html"
+    found = tpcalc("signal", "tanh", *words, "--networks", 32, "--out", out, "--json").json
+    curves = [one for one in found["result"]["curves"] if one["kind"] in ("networks", "values")]
+    assert [one["label"] for one in curves] == [
+        *(f"4 networks of width 32, {end}" for end in ("mean", "+ 1 s.d.", "- 1 s.d.")),
+        "after 1 layer",
+        "after 2 layers",
+    ]
+    mean, above, _ = (np.array(one["y"]) for one in curves[:3])
+    # From rank 4 to 32 spreads fall like 1 / rank; of so few directions they are above the limit.
+    assert np.all(np.diff(mean) < 0) and np.all(above > mean)
+    assert max(curves[-1]["x"]) == pytest.approx(0.25, abs=0.01)  # the others are 0
+    assert "Singular values of networks" in out.read_text(encoding="utf-8")

@@ -12,7 +12,17 @@ from tpcalc.results.tables import Provenance
 from tpcalc.shown import Shown
 
 Phase = Literal["ordered", "edge of chaos", "chaotic"]
-Kind = Literal["length", "correlation", "edge", "scale", "dynamics", "gradient", "variance"]
+Kind = Literal[
+    "length",
+    "correlation",
+    "edge",
+    "scale",
+    "dynamics",
+    "gradient",
+    "variance",
+    "networks",
+    "values",
+]
 
 
 @dataclass(frozen=True, slots=True)

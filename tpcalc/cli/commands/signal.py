@@ -6,8 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tpcalc.errors import EvaluationError
     from tpcalc.functions import Expr
+    from tpcalc.results import Curve, Signal
+
+RANKS = (0.125, 0.25, 0.5, 1.0)  # of networks that are drawn, with the same effective variances
+SEEDS = 4
 
 
 def signal(
@@ -20,10 +26,13 @@ def signal(
     effective: bool = False,
     edge: bool = False,
     q: str | None = None,
+    networks: int | None = None,
     out: Path | None = None,
     as_json: bool = False,
 ) -> None:
     """Signals in deep networks: phase, depth scales, gradients, spectra, edge of chaos."""
+    from dataclasses import replace
+
     from tpcalc.cli.show import answer, check_page, write_page
     from tpcalc.cli.values import activation as read
     from tpcalc.errors import EvaluationError
@@ -40,11 +49,48 @@ def signal(
         found = survey(own, *pair, rank=share, family=family, depth=depth)
     except EvaluationError as error:
         raise _no_length(error, activation, pair, share, depth) from error
+    if networks is not None:
+        found = replace(found, curves=(*found.curves, *_measured(found, own.expr, networks)))
     title = f"Signals in deep {found.activation} networks"
     write_page(out, title, found)
     named = ("activation", "weights", "biases", "rank", "family", "depth")
     model = {name: getattr(found, name) for name in named}
     answer("signal", model, found, title, as_json, written={"out": out})
+
+
+def _measured(found: Signal, tau: Expr, width: int) -> Iterator[Curve]:
+    """Singular values of networks of a width, over ranks and over depths."""
+    import numpy as np
+
+    from tpcalc.doors.numbers import count
+    from tpcalc.finite.networks.network import DrawnNetwork
+    from tpcalc.meanfield.maps.curves import drawn
+    from tpcalc.meanfield.network import network_of
+    from tpcalc.meanfield.notation.lines import Line, Lines
+    from tpcalc.meanfield.operations import Activation, Dense, Input, SpanBias
+    from tpcalc.nonlinearity.tensors.functions import gaussian_inputs
+    from tpcalc.nonlinearity.tensors.over_networks import jacobian_sweep
+
+    def draw(setting: tuple[float, int], seed: int) -> DrawnNetwork:
+        (rank, depth), (weights, biases) = setting, found.effective
+        words = [Dense(weights / rank, found.family, rank), SpanBias(biases / rank, rank)]
+        layers = [*words[: 1 + (biases > 0)], Activation(tau)] * depth
+        return network_of(Lines((Line(Input(), ()),)).chain(layers), width, width, seed)
+
+    x = gaussian_inputs(1, width, 1.0)[0]
+    x = x * (found.start.value / float((x**2).mean())) ** 0.5
+    depths = sorted({1, max(1, found.depth // 2), found.depth})
+    ranks = [(rank, found.depth) for rank in RANKS]
+    rows = jacobian_sweep(draw, [*ranks, *((found.rank, k) for k in depths)], x, seeds=SEEDS)
+    over = rows[: len(ranks)]
+    for label, side in (("mean", 0), ("+ 1 s.d.", 1), ("- 1 s.d.", -1)):
+        y = [row.relative_variance.value + side * row.deviation for row in over]
+        errors = [row.relative_variance.stderr for row in over]
+        yield drawn("networks", f"{SEEDS} networks of width {width}, {label}", RANKS, y, errors)
+    for (_, depth), row in zip(((0, k) for k in depths), rows[len(ranks) :], strict=True):
+        values = np.array(row.values[: max(1, round(row.nonzero.value * len(row.values)))])
+        shares = (np.arange(len(values)) + 0.5) / len(row.values)
+        yield drawn("values", f"after {count(depth, 'layer')}", shares, np.log10(values), 0.0)
 
 
 Typed = tuple[str | None, str | None, str | None]

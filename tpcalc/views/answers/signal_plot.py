@@ -28,7 +28,7 @@ def signal_figures(found: Signal) -> dict[str, Figure]:
     figures["signal-spectrum"] = Figure(
         "Spread of the singular values",
         f"Of {found.depth} layers, at infinite width; the point is this network.",
-        (_variances(found),),
+        (_variances(found), *_values(found)),
     )
     return figures
 
@@ -166,6 +166,21 @@ def _variances(found: Signal) -> Panel:
     own = next((row.whole.value for row in found.jacobian if row.family == found.family), 0.0)
     if own > 0:
         series.append(_at(found.rank, own, "good", "this network"))
+    for k, curve in enumerate(found.curves_of("networks")):
+        kept = ((x, y) for x, y in zip(curve.x, curve.y, strict=True) if y > low / 2)
+        series.append(Series.of(kept, "limit", "dash" if k else "point", curve.label))
     sides = _sides("", (curves[0].x[0], 1.0), (low / 1.5, max(heights) * 1.5))
     sides |= {"log_x": True, "log_y": True}
     return Panel.of("Variance against the rank", "rank over width γ", series, _VARIANCE, **sides)
+
+
+def _values(found: Signal) -> list[Panel]:
+    """Singular values of networks that were drawn, from the largest on."""
+    curves = found.curves_of("values")
+    if not curves:
+        return []
+    series = [_line(curve, k, curve.label) for k, curve in enumerate(curves)]
+    heights = [y for curve in curves for y in curve.y]
+    sides = _sides("log10 of the singular value", (0.0, 1.0), (min(heights), max(heights) + 0.1))
+    note = "Those that are not 0, by their share of all from the largest on."
+    return [Panel.of("Singular values of networks", "share of all", series, note, **sides)]
