@@ -278,7 +278,7 @@ def tangent_kernel(f: Callable[[Any], Any], parameters: Sequence[Tensor], x: Ten
     _flat(parameters)  # which are tensors
     torch = load_torch()
     checks.of_type(x, torch.Tensor, "x")
-    with batch_moments(f), torch.enable_grad(), _differentiable(parameters):
+    with batch_moments(f), torch.enable_grad(), differentiable(parameters):
         found = outputs(f, x)
         if not found.requires_grad:
             raise EvaluationError("the outputs do not depend on the parameters through torch.")
