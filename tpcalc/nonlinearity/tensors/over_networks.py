@@ -86,30 +86,34 @@ def parameter_gradients(
         >>> row.name, row.square.value, row.share.value  # |x|^2 |y|^2, over |y|^2 / 2
         ('W', 4.0, 4.0)
     """
-    found, torch = [], load_torch()
-    names = tuple(theory or ())
+    found, names = [], tuple(theory or ())
     for network in networks:
         names = names or tuple(network.parameters)
-        for name in names:
-            checks.one_of("parameter", name, tuple(network.parameters))
-        own = [network.parameters[name] for name in names]
-        squares: list[list[float]] = []
-        with differentiable(own):
-            for row, target in zip(x.split(1), torch.as_tensor(targets).split(1), strict=True):
-                y = network(row)
-                value = loss(y, target)
-                if tuple(value.shape) != (1,):
-                    raise UsageError("the loss gives no number for each input.")
-                slopes = torch.autograd.grad(value.sum(), [y, *own])
-                sizes = [float((slope.double() ** 2).sum()) for slope in slopes]
-                squares.append([sizes[0] / y.shape[1], *sizes[1:]])
-        found.append(np.mean(squares, axis=0))
+        found.append(_squares(network, names, x, targets, loss))
     rows = _several(found)
     told = [None] * len(names) if theory is None else [_plain(theory[name]) for name in names]
     return Rows(
         ParameterGradient(name, _over(own, seed), _over(own / rows[:, 0], seed), expected)
         for name, own, expected in zip(names, rows[:, 1:].T, told, strict=True)
     )
+
+
+def _squares(network: Any, names: Sequence[str], x: Any, targets: Any, loss: Loss) -> Array:
+    """The mean over inputs of (dE/dy)^2 by an output, and of |dE/dP|^2 by each parameter."""
+    torch, squares = load_torch(), list[list[float]]()
+    for name in names:
+        checks.one_of("parameter", name, tuple(network.parameters))
+    own = [network.parameters[name] for name in names]
+    with differentiable(own):
+        for row, target in zip(x.split(1), torch.as_tensor(targets).split(1), strict=True):
+            y = network(row)
+            value = loss(y, target)
+            if tuple(value.shape) != (1,):
+                raise UsageError("the loss gives no number for each input.")
+            slopes = torch.autograd.grad(value.sum(), [y, *own])
+            sizes = [float((slope.double() ** 2).sum()) for slope in slopes]
+            squares.append([sizes[0] / y.shape[1], *sizes[1:]])
+    return np.asarray(np.mean(squares, axis=0))
 
 
 def jacobian_sweep(
