@@ -14,6 +14,8 @@ from tpcalc.shown import Shown
 
 Grade = Literal["pass", "warn", "fail", "report", "open"]
 GRADES: tuple[Grade, ...] = ("fail", "open", "warn", "pass", "report")  # the worst first
+FAILURES = {"Gaussian unstable": "green", "biased": "red", "noise": "blue", "": "grey"}
+"""Why networks cannot generalize, with the colours of figure 6.19."""
 SLACK = 1e-9  # of a limit, for numbers that are equal to it but for rounding
 Limits = tuple[float, float]
 

@@ -37,6 +37,7 @@ from tpcalc.practice.training import output_shift as output_shift
 from tpcalc.practice.training import rate_grid as rate_grid
 from tpcalc.practice.training import shift_powers as shift_powers
 from tpcalc.practice.training import shifts as shifts
+from tpcalc.results.practice import FAILURES as FAILURES
 from tpcalc.results.practice import Thresholds as Thresholds
 
 _all_public(globals())
