@@ -8,9 +8,10 @@ from dataclasses import replace
 from functools import partial
 from math import inf, log, sqrt
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tpcalc import checks
+from tpcalc.doors.budget import within
 from tpcalc.errors import EvaluationError, TpcalcError
 from tpcalc.meanfield.activations.calibrate import calibrated, debiased, normalized
 from tpcalc.meanfield.answer import layer_rows, nonlinearity
@@ -22,7 +23,15 @@ from tpcalc.meanfield.operations import BatchNorm, Input, LayerNorm, batches, we
 from tpcalc.meanfield.reading import Layers, layers
 from tpcalc.meanfield.recursion import propagate
 from tpcalc.meanfield.stability import stability
-from tpcalc.practice.guidelines import DOUBLED, GUIDELINES, Case, Noise, all_or_nothing, guideline
+from tpcalc.practice.guidelines import (
+    DOUBLED,
+    GUIDELINES,
+    LIGHT,
+    Case,
+    Noise,
+    all_or_nothing,
+    guideline,
+)
 from tpcalc.practice.orthogonality import drawn_inequality
 from tpcalc.practice.rewrites import (
     norm_first,
@@ -36,10 +45,58 @@ from tpcalc.progress import Progress
 from tpcalc.results.nonlinearity import Nonlinearity
 from tpcalc.results.practice import GRADES, Advice, Change, Effect, Guideline, Thresholds
 from tpcalc.results.tables import provenance
+from tpcalc.shown import Rows
 
 HARMED = 5000.0, 250  # the coefficient from which noise of batches of that size did harm
 MOVED = 0.05  # of a logarithm: what counts as a change
 JUDGED = [key for key, rule in GUIDELINES.items() if rule.threshold]
+
+
+def guidelines(
+    network: Layers,
+    thresholds: Thresholds | None = None,
+    noise: Sequence[float] = (),
+    dtype: str = "float32",
+    inputs: Input | None = None,
+) -> tuple[Guideline, ...]:
+    """A network judged by the guidelines for designs, in the limit of infinite width.
+
+    Args:
+        network: The network.
+        thresholds: Where guidelines pass and fail; None: the usual ones.
+        noise: Noise of the inputs that the network has to bear, over their size.
+        dtype: The number format of a training.
+        inputs: Second moments of inputs; by default those that a text says, else 1 and 0.
+
+    Returns:
+        The guidelines G1 to G9.
+
+    Raises:
+        UsageError: Noise or a format that is none.
+        EvaluationError: Neither the recursion nor a limit of its program covers the network.
+
+    Source: Schoenherr, The nonlinearity coefficient, chapter 6.
+
+    Example:
+        >>> from tpcalc.meanfield.notation.architectures import Design, mlp
+        >>> [each.grade for each in guidelines(mlp(10, Design("relu", 2)))]
+        ['pass', 'warn', 'pass', 'pass', 'warn', 'pass', 'warn', 'pass', 'report']
+    """
+    found = _answered(network, "", None, 0, None, inputs)
+    case = _case(network, found, _bar(thresholds), inputs, None, dtype, noise)
+    return Rows(guideline(key, case) for key in GUIDELINES)
+
+
+def _bar(thresholds: Thresholds | None) -> Thresholds:
+    given = Thresholds() if thresholds is None else thresholds
+    return checks.of_type(given, Thresholds, "thresholds")
+
+
+def _answered(network: Layers, *asked: Any) -> Nonlinearity:
+    try:
+        return nonlinearity(network, *asked)
+    except NotFollowed as error:
+        raise EvaluationError(error.message, where=error.where, hint=error.hint) from None
 
 
 def advise(
@@ -90,17 +147,10 @@ def advise(
         ('fail', ['G7', 'G5'])
     """
     began = perf_counter()
-    checks.one_of("format", dtype, FORMATS)
-    bar = (
-        Thresholds() if thresholds is None else checks.of_type(thresholds, Thresholds, "thresholds")
-    )
+    bar = _bar(thresholds)
     sampling = Sampling(tuple(widths), seeds, seed=seed, device=device) if len(widths) else None
-    try:
-        found = nonlinearity(network, model, sampling, seed, progress, inputs)
-    except NotFollowed as error:
-        raise EvaluationError(error.message, where=error.where, hint=error.hint) from None
-    case = _case(network, found, bar, inputs, sampling)
-    case = replace(case, noises=tuple(_noises(case, dtype, noise)))
+    found = _answered(network, model, sampling, seed, progress, inputs)
+    case = _case(network, found, bar, inputs, sampling, dtype, noise)
     judged = {key: guideline(key, case) for key in GUIDELINES}
     noisy = bool(noise) or (case.graph is not None and bool(_batches(case.graph)))
     bias = max(row.bias.value for row in found.layers[1:])
@@ -129,13 +179,16 @@ def _case(
     bar: Thresholds,
     inputs: Input | None,
     sampling: Sampling | None,
+    dtype: str,
+    noise: Sequence[float],
 ) -> Case:
-    case = Case(found.layers, bar, measured=found.measured)
-    if found.route != "recursion":
-        return case
-    graph = layers(network, inputs)
+    checks.one_of("format", dtype, FORMATS)
+    case = Case(found.layers, bar)
+    if found.route == "recursion":
+        case = case_of(layers(network, inputs), case)
     measured = None if sampling is None else drawn_inequality(network, sampling)
-    return replace(case_of(graph, case), measured=found.measured, inequality=measured)
+    noises = tuple(_noises(case, dtype, noise))
+    return replace(case, noises=noises, measured=found.measured, inequality=measured)
 
 
 def case_of(graph: LayerGraph, like: Case) -> Case:
@@ -181,7 +234,8 @@ def _changes(case: Case, judged: dict[str, Guideline]) -> list[Change]:
     found: list[tuple[tuple[float, ...], Change]] = []
     for each in _candidates(case.graph, case):
         try:
-            other = replace(case_of(each.make(), case), scales=(DOUBLED,))
+            with within(LIGHT):
+                other = replace(case_of(each.make(), case), scales=(DOUBLED,))
         except TpcalcError:  # a network without states is no advice
             continue
         then = {key: guideline(key, other) for key in JUDGED}

@@ -8,6 +8,7 @@ from math import expm1, inf, log
 from types import MappingProxyType
 from typing import NamedTuple
 
+from tpcalc.doors.budget import limits_of, within
 from tpcalc.errors import StudyError, TpcalcError
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.fn import derivative
@@ -33,6 +34,7 @@ HARMFUL_BIAS, LOST = (
     10.0,
     1000.0,
 )  # LBIAS, and the coefficient of noisy networks: nothing is learned
+LIGHT = limits_of(None, "128MiB")  # of averages at lengths that explode
 DOUBLED = 2.0
 SCALES = (0.5, DOUBLED, 10.0)  # of the variances of weights
 
@@ -190,7 +192,8 @@ def _training(case: Case) -> Found:
     for factor in case.scales:
         said = f"weights of {factor:g} times the variance"
         try:
-            states = propagate(rebuilt(graph, scale_weights(factor)))
+            with within(LIGHT):
+                states = propagate(rebuilt(graph, scale_weights(factor)))
             own = bounded(coefficient(states[0], states[last]))
         except TpcalcError as error:
             notes.append(f"{said}: {error.message}")

@@ -4,6 +4,7 @@ from tpcalc.arguments import all_public as _all_public
 from tpcalc.nonlinearity.tensors.gradients import parameter_growth as parameter_growth
 from tpcalc.nonlinearity.tensors.gradients import parameter_shift as parameter_shift
 from tpcalc.practice.ablation import ablation as ablation
+from tpcalc.practice.advice import guidelines as guidelines
 from tpcalc.practice.blocks import architecture_type as architecture_type
 from tpcalc.practice.blocks import least_depth as least_depth
 from tpcalc.practice.blocks import residual_units as residual_units
