@@ -76,6 +76,7 @@ ANSWERS: dict[str, Callable[[], Any]] = {
     "survey": lambda: tp.signal.survey("erf", 1.5, 0.1, depth=3),
     "sheet": lambda: tp.signal.sheet("gelu"),
     "nonlinearity": lambda: tp.signal.nonlinearity(tp.signal.mlp(40, tp.signal.Design("relu", 2))),
+    "advice": lambda: tp.signal.advise(tp.signal.mlp(20, tp.signal.Design("relu", 2))),
     "plain": lambda: tp.signal.plain("tanh", depth=100),
     "nlnorm": lambda: tp.signal.nlnorm("tanh", 1.5, network=tp.signal.resnet(30, THIN)),
     "study b": lambda: tp.signal.practice.study_b(methods=["SELU", "square"]),
@@ -141,7 +142,7 @@ def test_an_answer_is_html_and_json(name: str) -> None:
 
 
 SAVED = ("limit", "check", "phases", "equivalent", "corrections", "recipe", "card", "theorem")
-LISTED = ("dependencies", "regularity", "nonlinearity", "kernel", "split", "plain")
+LISTED = ("advice", "dependencies", "regularity", "nonlinearity", "kernel", "split", "plain")
 
 
 @pytest.mark.parametrize("name", [*SAVED, *LISTED])

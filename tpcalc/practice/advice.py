@@ -24,6 +24,7 @@ from tpcalc.meanfield.reading import Layers, layers
 from tpcalc.meanfield.recursion import propagate
 from tpcalc.meanfield.stability import stability
 from tpcalc.practice.guidelines import (
+    ACTIVATION,
     DOUBLED,
     GUIDELINES,
     LIGHT,
@@ -32,6 +33,7 @@ from tpcalc.practice.guidelines import (
     all_or_nothing,
     guideline,
 )
+from tpcalc.practice.nlnorm import nlnorm
 from tpcalc.practice.orthogonality import drawn_inequality
 from tpcalc.practice.rewrites import (
     norm_first,
@@ -288,6 +290,14 @@ def excess(case: Case, own: Guideline) -> float:
 def _candidates(graph: LayerGraph, case: Case) -> Iterator[Candidate]:
     for what, code, rule in _RULES:
         yield Candidate(what, f"rewritten(net, {code})", partial(rebuilt, graph, rule))
+    own = dict.fromkeys(ACTIVATION(graph.layers[row.index].operation) for row in case.activations)
+    if own:
+        target = sqrt(case.thresholds.linear * case.thresholds.nlc[0])
+        yield Candidate(
+            f"activations made for the NLC {target:.3g} (nlnorm)",
+            f"nlnorm(act, {target:.3g}, network=net).network",
+            lambda: layers(nlnorm(list(own), target, network=graph).network or graph),
+        )
     count = len(case.activations)
     if count > 1 and not any(weights_of(layer.operation) for layer in graph.layers):
         for skip, branch in ((0.5, 0.5), (1 - 1 / count, 1 / count)):

@@ -207,7 +207,7 @@ def _training(case: Case) -> Found:
     layers = []
     for row in case.activations if case.scales == SCALES else ():
         square = case.states[row.reads[0]].square
-        tau = _FUNCTION(graph.layers[row.index].operation)
+        tau = ACTIVATION(graph.layers[row.index].operation)
         layers.append((row.index, elasticity(tau, square).estimate()))
     worst = max(layers, key=lambda pair: abs(pair[1].value), default=(None, None))[0]
     return Found(layers, change, worst, notes=tuple(notes))
@@ -287,7 +287,7 @@ def _narrowest(graph: LayerGraph, sizes: list[float]) -> float:
     return min(*sizes, *(float(rank) for rank in ranks if rank is not None))
 
 
-_FUNCTION: Table[Expr] = Table({Activation: lambda own: own.expr})
+ACTIVATION: Table[Expr] = Table({Activation: lambda own: own.expr})
 _RANK: Table[Number | None] = Table({Dense: lambda own: own.rank}, lambda own: None)
 _SIZE: Table[float] = Table(
     {Input: lambda own: 1.0, Dense: lambda own, read: float(own.width)}, lambda own, *read: read[0]

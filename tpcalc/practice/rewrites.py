@@ -335,7 +335,7 @@ def _skips(graph: LayerGraph) -> dict[int, int]:
 
 
 def orthogonal(operation: Operation, reads: Reads) -> Sequence[Operation]:
-    """Orthogonal weights of the same variances, but for those of low rank: a rule.
+    """Orthogonal weights of the same variances, but of low rank or of the inputs: a rule.
 
     Args:
         operation: A layer.
@@ -348,10 +348,10 @@ def orthogonal(operation: Operation, reads: Reads) -> Sequence[Operation]:
 
     Example:
         >>> from tpcalc.meanfield.notation.architectures import Design, mlp
-        >>> rewritten(mlp(1, Design("tanh")), orthogonal).lines[1].word.family
+        >>> rewritten(mlp(1, Design("tanh")), orthogonal).lines[3].word.family
         'orthogonal'
     """
-    return (_ORTHOGONAL(operation),)
+    return (operation if reads.parents == (0,) else _ORTHOGONAL(operation),)
 
 
 _ORTHOGONAL: Table[Operation] = Table(
