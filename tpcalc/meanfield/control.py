@@ -74,8 +74,7 @@ def conditions(graph: LayerGraph, states: tuple[State, ...]) -> tuple[Condition,
     """
     read = {p for own in graph.layers if own.operation.matrix for p in own.parents}
     apart = min((states[k].gap.value / states[k].square.value, k) for k in read)
-    bent = [own.operation for own in graph.layers if isinstance(own.operation, Activation)]
-    grown = [(*growth(own), own.name) for own in dict.fromkeys(bent)]
+    grown = [found for own in graph.layers if (found := _grown(own.operation)) is not None]
     steep, how, name = max(grown, default=(0.0, "there is none", "no activation"))
     least = min((_divisor(own.operation, states[own.parents[0]]), k)
                 for k, own in enumerate(graph.layers) if own.operation.reads)  # fmt: skip
@@ -86,9 +85,7 @@ def conditions(graph: LayerGraph, states: tuple[State, ...]) -> tuple[Condition,
         rank += f"the limit where v > 0; the smallest v / q is {apart[0]:.3g} (layer {apart[1]})"
         even = f"layer norm divides by the root of a limit that is above 0 (layer {least[1]}: "
         even += f"{least[0]:.6g}), and is continuous there"
-    laws = sorted(
-        {own.operation.family for own in graph.layers if isinstance(own.operation, Dense)}
-    )
+    laws = sorted({law for own in graph.layers if (law := _law(own.operation))})
     return (
         Condition("Gaussian weights", laws == ["gaussian"], f"they are {', '.join(laws)}"),
         Condition("rank stability", not averaged or apart[0] > EPS, rank),
@@ -102,3 +99,7 @@ _divisor: Table[float] = Table(
     lambda own, read: inf,
 )
 """What a layer divides by the root of; infinity where it reads no average over coordinates."""
+_law: Table[str] = Table({Dense: lambda own: own.family}, lambda own: "")
+_grown: Table[tuple[float, str, str] | None] = Table(
+    {Activation: lambda own: (*growth(own), own.name)}, lambda own: None
+)

@@ -23,7 +23,7 @@ from tpcalc.passes.parameterize import parameterized
 from tpcalc.passes.split import split
 from tpcalc.passes.tangent import Entered, entered_groups
 from tpcalc.passes.template import WRITTEN, Template
-from tpcalc.program.base import input_of, renumbered
+from tpcalc.program.base import Table, input_of, renumbered
 from tpcalc.program.nodes import Family, Input, Moment, Nonlin, Ref, members
 from tpcalc.program.program import Builder, Program
 
@@ -64,7 +64,8 @@ def program_of(network: object, inputs: Inputs | ArrayLike | None = None) -> Pro
         ['q[h[1]]', 'c[h[1]]', 'v[h[1]]', 'g[h[1]]', 'q[x[1]]', 'c[x[1]]', 'v[x[1]]', 'g[x[1]]']
     """
     net, start = as_network(network), start_of(network) if inputs is None else inputs
-    if net.infinite or (net.tokens > 1 and isinstance(start, Inputs)):
+    alike = _alike(start)
+    if net.infinite or (net.tokens > 1 and alike):
         count = "infinitely many" if net.infinite else net.tokens
         raise StudyError(
             f"an input of {net.words} is {count} vectors, and its second moments are more than "
@@ -90,9 +91,14 @@ def program_of(network: object, inputs: Inputs | ArrayLike | None = None) -> Pro
         copied(source, out, index, groups, gram, net.tokens)
         for index in range(len(gram) // net.tokens)
     ]
-    if not isinstance(start, Inputs):
-        _averages(out, copies, watched, moved)
-        return out.finish(keep_unused=False)
+    (_of_two if alike else _averages)(out, copies, watched, moved)
+    return out.finish(keep_unused=False)
+
+
+def _of_two(
+    out: Builder, copies: list[list[Ref]], watched: dict[str, Ref], moved: dict[Ref, Ref]
+) -> None:
+    """The averages over coordinates at two inputs that are alike."""
     one, other = copies
     for name, ref in watched.items():
         q = out.add(Moment(SQUARE, (one[ref],)))
@@ -102,7 +108,6 @@ def program_of(network: object, inputs: Inputs | ArrayLike | None = None) -> Pro
         out.output(layered("v", name), out.add(Nonlin(DIFFERENCE, (), (q, c))))
         if ref in moved:
             out.output(layered("g", name), out.add(Moment(SQUARE, (one[moved[ref]],))))
-    return out.finish(keep_unused=False)
 
 
 def _averages(
@@ -120,10 +125,8 @@ def _averages(
                 out.output(cell_name(layered("g", name), (a,)), change)
 
 
-def _moments(start: Inputs | ArrayLike, cells: int) -> Gram:
+def _of_several(start: ArrayLike, cells: int) -> Gram:
     """The second moments of all vectors of all inputs."""
-    if isinstance(start, Inputs):
-        return (start.square, start.comean), (start.comean, start.square)
     gram = checked_gram(start, "program_of")
     if not len(gram) or len(gram) % cells:
         raise StudyError(
@@ -132,6 +135,18 @@ def _moments(start: Inputs | ArrayLike, cells: int) -> Gram:
             hint="Give all of them, the vectors of an input one after the other.",
         )
     return tuple(tuple(map(float, row)) for row in gram)
+
+
+_alike: Table[bool] = Table({Inputs: lambda start: True}, lambda start: False)
+_moments: Table[Gram] = Table(
+    {
+        Inputs: lambda start, cells: (
+            (start.square, start.comean),
+            (start.comean, start.square),
+        )
+    },
+    _of_several,
+)
 
 
 def entered(net: Architecture) -> tuple[Template, Entered]:

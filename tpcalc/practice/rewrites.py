@@ -136,12 +136,17 @@ def written(graph: LayerGraph) -> Lines:
         '4 layers, 1 of them activations'
     """
     own = [layer.operation for layer in graph.layers]
-    for operation in (each for each in own if type(each) not in _WRITABLE):
+    for operation in (each for each in own if not _writable(each)):
         raise StudyError(f"a layer ({operation.name}) has no line of its own.", where="the network")
     return Lines(tuple(Line(layer.operation, layer.parents) for layer in graph.layers))
 
 
-_WRITABLE = {Input, Dense, Bias, Activation, Addition, Product, LayerNorm, BatchNorm}
+_writable: Table[bool] = Table(
+    dict.fromkeys(
+        (Input, Dense, Bias, Activation, Addition, Product, LayerNorm, BatchNorm), lambda own: True
+    ),
+    lambda own: False,
+)
 
 
 def _same(operation: Operation, reads: Reads) -> Sequence[Operation]:
