@@ -27,13 +27,14 @@ from tpcalc.meanfield.maps.correlation import CorrelationMap
 from tpcalc.meanfield.maps.layer_map import LayerMap
 from tpcalc.meanfield.nonlinearity import coefficient
 from tpcalc.meanfield.notation.architectures import Design, mlp
-from tpcalc.meanfield.operations import Activation, Addition, batches
+from tpcalc.meanfield.operations import Activation, batches, weights_of
 from tpcalc.meanfield.reading import Layers, layers
-from tpcalc.meanfield.recursion import ONE, propagate, squares
+from tpcalc.meanfield.recursion import ONE, propagate
 from tpcalc.meanfield.state import State, ratio
 from tpcalc.meanfield.survey import repeated
 from tpcalc.networks.own import is_network
 from tpcalc.practice.limits import bottlenecks
+from tpcalc.program.base import Table
 from tpcalc.results import CovarianceMap, Estimate, Method, Status
 from tpcalc.results.sheet import CovarianceClass
 from tpcalc.shown import Rows, Shown
@@ -392,10 +393,13 @@ def architecture_type(
 def _kernels(graph: LayerGraph, states: Sequence[State]) -> list[CovarianceKernel]:
     """The maps of correlations of all activations, at the lengths that they read."""
     return [
-        CovarianceKernel(layer.operation.expr, states[layer.parents[0]].square.value)
+        CovarianceKernel(tau, states[layer.parents[0]].square.value)
         for layer in graph.layers
-        if isinstance(layer.operation, Activation)
+        if (tau := _TAU(layer.operation)) is not None
     ]
+
+
+_TAU: Table[Expr | None] = Table({Activation: lambda own: own.expr}, lambda own: None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -455,8 +459,8 @@ def residual_units(network: Layers) -> tuple[UnitRow, ...]:
     graph = layers(network)
     states, found = propagate(graph), []
     for index, (layer, through) in enumerate(zip(graph.layers, bottlenecks(graph), strict=True)):
-        if isinstance(layer.operation, Addition) and len(layer.parents) > 1:
-            weights = squares(layer.operation)
+        weights = [bounded(w) * bounded(w) for w in weights_of(layer.operation)]
+        if len(weights) > 1:
             parts = list(zip(weights, (states[p] for p in layer.parents), strict=True))
             found.append(_unit(index, max(through - {index}), parts, states))
     return Rows(found)

@@ -333,10 +333,13 @@ def _skips(graph: LayerGraph) -> dict[int, int]:
         if layers[start].operation.normalises:
             start = layers[start].parents[0]
         for reader in readers.get(end, [])[:1]:
-            end = reader if type(layers[reader].operation) is Bias else end
+            end = reader if _biased(layers[reader].operation) else end
         if start and end < graph.last:
             found[end] = start
     return found
+
+
+_biased: Table[bool] = Table({Bias: lambda own: True}, lambda own: False)
 
 
 def orthogonal(operation: Operation, reads: Reads) -> Sequence[Operation]:
