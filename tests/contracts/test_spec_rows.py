@@ -2,7 +2,7 @@
 
 A test says in its name what it is about: ``test_S0_13_14_case3_words`` is about the rows S0.13 and
 S0.14 of spec 0 (Hajjar, Chizat, Giraud) and about its case 3. Numbers after ``S0`` are rows,
-numbers after ``case`` are cases. So it is with ``S4`` (Schoenherr); cases of ``S1``
+numbers after ``case`` are cases. So it is with ``S4`` and ``S4b`` (Schoenherr); cases of ``S1``
 (Tensor Programs VI), ``S2`` (Marion, Fermanian, Biau, Vert) and ``S3`` (low-rank networks) are
 written ``A7``, and traps of all, which need no test, ``T9``.
 """
@@ -50,6 +50,7 @@ SPECS = (
     Spec("S2", 24, 25, LETTERED),
     Spec("S3", 17, 25, LETTERED),
     Spec("S4", 45, 40, NUMBERED),
+    Spec("S4b", 49, 40, NUMBERED),
 )
 
 

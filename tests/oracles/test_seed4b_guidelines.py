@@ -53,7 +53,7 @@ def test_S4b_1_the_coefficient_passes_from_1_to_5() -> None:
     assert judged(deep("sigmoid", 1))["G1"].grade == "warn"  # 1.01666: all but linear
 
 
-def test_S4b_2_29_verdicts_of_stability() -> None:
+def test_S4b_2_case29_verdicts_of_stability() -> None:
     for name, number, label in (
         ("tanh", 0.46107, "stable"),
         ("relu", 1, "edge"),
@@ -73,7 +73,7 @@ def test_S4b_2_29_verdicts_of_stability() -> None:
 
 
 @pytest.mark.slow
-def test_S4b_2_29_lengths_of_squares_spread_twice_as_far_in_every_layer() -> None:
+def test_S4b_2_case29_lengths_of_squares_spread_twice_as_far_in_every_layer() -> None:
     """W = 400: .0507 in what the first square reads, then .1183, .2496, .532 behind squares."""
     sampling = s.Sampling((400,), 6, 400)
     found = s.nonlinearity(deep(SQUARE, 3), sampling=sampling)
@@ -86,7 +86,7 @@ def test_S4b_2_29_lengths_of_squares_spread_twice_as_far_in_every_layer() -> Non
     assert normed.at(400, 2).value("LCV").mean.value < 1e-9  # behind the norm
 
 
-def test_S4b_3_18_residual_lengths_without_norm() -> None:
+def test_S4b_3_case18_residual_lengths_without_norm() -> None:
     lines = ["x = input(1, 0)", "h0 = dense(x)"]
     for k in range(10):
         lines += [f"a{k} = relu(h{k})", f"b{k} = dense(a{k}, 2)", f"h{k + 1} = h{k} + b{k}"]
@@ -127,7 +127,7 @@ def test_S4b_5_bias_is_judged_where_it_is_largest() -> None:
 
 
 @pytest.mark.slow
-def test_S4b_6_31_noise_of_formats() -> None:
+def test_S4b_6_case31_noise_of_formats() -> None:
     """It fails where the coefficient is 1 / u: 8.4e6 with 32 bits, 130 with bfloat16."""
     net = deep(EVEN, 19)
     assert s.nlc(net).value == pytest.approx(9.94e6, rel=1e-2)
@@ -150,7 +150,7 @@ def test_S4b_6_31_noise_of_formats() -> None:
 
 
 @pytest.mark.slow
-def test_S4b_6_31_rounding_is_off_by_twice_u_times_the_coefficient() -> None:
+def test_S4b_6_case31_rounding_is_off_by_twice_u_times_the_coefficient() -> None:
     """W = 300: 2.2e-4 with 32 bits at the coefficient 883."""
     import torch
 
@@ -169,7 +169,7 @@ def test_S4b_6_31_rounding_is_off_by_twice_u_times_the_coefficient() -> None:
     assert 1.1e-4 < float(np.mean(errors)) < 4.4e-4
 
 
-def test_S4b_7_32_singular_values_of_chains() -> None:
+def test_S4b_7_case32_singular_values_of_chains() -> None:
     for net, value in (
         (chain(10, "dense(@)"), 3.3166),
         (chain(5, "dense(@)", "selu(@)"), 2.753),
@@ -187,7 +187,7 @@ def test_S4b_7_32_singular_values_of_chains() -> None:
 
 
 @pytest.mark.slow
-def test_S4b_7_32_singular_values_of_drawn_networks() -> None:
+def test_S4b_7_case32_singular_values_of_drawn_networks() -> None:
     """W = 800: 2.462 and 3.328 of 5 and 10 matrices, 2.761 with SELU, 3.355 with ReLU."""
     for net in (
         chain(5, "dense(@)"),
@@ -222,7 +222,7 @@ def test_S4b_9_width_is_a_report() -> None:
     assert narrow["G9"].notes[0] == "narrowest layer or rank: 0.125 n"
 
 
-def test_S4b_10_40_all_or_nothing() -> None:
+def test_S4b_10_case40_all_or_nothing() -> None:
     net = deep("square", 3, norm="batch")
     assert p.FAILURES[s.advise(net).failure] == "green"
     for numbers, colour in (
@@ -244,7 +244,7 @@ def test_S4b_11_the_bias_of_deep_networks() -> None:
     assert deepest == pytest.approx(p.bias_limit("swish").value, rel=2e-3)
 
 
-def test_S4b_2_30_the_thirtieth_square_leaves_the_range_of_32_bits() -> None:
+def test_S4b_2_case30_the_thirtieth_square_leaves_the_range_of_32_bits() -> None:
     smallest, largest = 1.1754944e-38, 3.4028235e38
     assert s.nonlinearity(deep(SQUARE, 40)).reaches[1].overflow == 2 * 30
     for sign in (1, -1):

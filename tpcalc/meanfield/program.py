@@ -77,20 +77,16 @@ def program_of(network: object, inputs: Inputs | ArrayLike | None = None) -> Pro
     gram = _moments(start, net.tokens)
     template, found = entered(net)
     builder, data = found.builder, list(found.data.values())
-    steps: dict[Ref, Ref] = {}
-    for ref in data:
-        family = Family(_changed(*_cell(builder, ref)), builder.type(ref).width)
-        steps[ref] = builder.add(Input(family))
+    changed = {ref: Family(_changed(*_cell(builder, ref)), builder.type(ref).width) for ref in data}
+    steps = {ref: builder.add(Input(family)) for ref, family in changed.items()}
     watched = {
         name: found.new[ref] for name, ref in _told(template) if builder.type(found.new[ref]).width
     }
     moved = changes(builder, steps, watched.values())
     source, out = builder.finish(), Builder(template.program.dims)
     groups = {_cell(builder, ref)[0] for ref in data}
-    copies = [
-        copied(source, out, index, groups, gram, net.tokens)
-        for index in range(len(gram) // net.tokens)
-    ]
+    count = len(gram) // net.tokens
+    copies = [copied(source, out, index, groups, gram, net.tokens) for index in range(count)]
     (_of_two if alike else _averages)(out, copies, watched, moved)
     return out.finish(keep_unused=False)
 

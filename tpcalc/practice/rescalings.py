@@ -136,6 +136,7 @@ def setting(
         The network in its setting.
 
     Raises:
+        UsageError: A module comes without inputs.
         TpcalcError: As of ``tp.signal.network_of``.
 
     Source: Schoenherr, The nonlinearity coefficient, section 9.1.
