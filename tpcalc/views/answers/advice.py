@@ -36,10 +36,10 @@ def _(found: Advice) -> View:
         headline += f": {', '.join(broken)}"
     still = [each.key for each in found.guidelines if _worst(each) == "open"]
     reasons += [f"Open: {', '.join(still)}."] if still else []
-    tables = (_guidelines(found), _notes(found.guidelines))
     changes = Part("changes", "What to change", _lead(found.changes), (_changes(found.changes),))
-    layers = Part("layers", "Layer by layer", tables=tuple(_layers(found.guidelines)))
-    parts = Part("guidelines", "Guidelines", tables=tables), changes, layers
+    tables = (_notes(found.guidelines), *_layers(found.guidelines))
+    layers = Part("layers", "Layer by layer", tables=tables)
+    parts = Part("guidelines", "Guidelines", tables=(_guidelines(found),)), changes, layers
     summary = f"Guidelines for {found.model}, the worst first."
     said = Judgement(level, headline, tuple(reasons))
     return View.of(found, "Advice", *parts, said=said, summary=summary)
