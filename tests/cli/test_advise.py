@@ -25,7 +25,7 @@ def test_what_fails_comes_first(tpcalc: Run) -> None:
 
 def test_thresholds_and_a_page(tpcalc: Run, tmp_path: Path) -> None:
     out = tmp_path / "advice.md"
-    flags = ("--thresholds", "inequality=20:40,growth=2:3,bias=20:30,nlc=20:30", "-o", out)
+    flags = ("--thresholds", "inequality=20:40,growth=2:3,bias=20:30,nlc=5:30", "-o", out)
     ran = tpcalc("advise", "mlp", "--depth", 30, *flags)
     assert ran.code == 0 and "The network is near the limits of guidelines" in ran.out
     text = out.read_text(encoding="utf-8")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from tpcalc.results.practice import GRADES, Advice, Change, Effect, Grade, Guideline, Thresholds
 from tpcalc.views.numbers import count, plain, scores, settled
@@ -17,6 +17,10 @@ _SAID: dict[Grade, tuple[str, str]] = {
     "open": ("info", "No guideline has a number"),
     "report": ("info", "No guideline has a number"),
 }
+_LEAD = (
+    "Every change is computed by itself: its numbers are those of the network that it makes. Names "
+    "are of tp.signal.practice; net is the network."
+)
 _FAILURES = {
     "Gaussian unstable": "Its architecture is Gaussian unstable",
     "biased": "Its LBIAS is above 10",
@@ -36,7 +40,9 @@ def _(found: Advice) -> View:
         headline += f": {', '.join(broken)}"
     still = [each.key for each in found.guidelines if _worst(each) == "open"]
     reasons += [f"Open: {', '.join(still)}."] if still else []
-    changes = Part("changes", "What to change", _lead(found.changes), (_changes(found.changes),))
+    if found.grade in ("fail", "warn") and not found.changes:
+        reasons.append("Nothing that was tried helps.")
+    changes = Part("changes", "What to change", _LEAD, (_changes(found.changes),))
     tables = (_notes(found.guidelines), *_layers(found.guidelines))
     layers = Part("layers", "Layer by layer", tables=tables)
     parts = Part("guidelines", "Guidelines", tables=(_guidelines(found),)), changes, layers
@@ -115,15 +121,6 @@ def _rows(guidelines: Iterable[Guideline], note: str, width: str = "") -> Table:
 def _notes(guidelines: Iterable[Guideline]) -> Table:
     rows = ((each.key, note) for each in guidelines for note in each.notes)
     return Table.of("Besides", ("", "~Number or fact"), rows)
-
-
-def _lead(changes: Sequence[Change]) -> str:
-    if not changes:
-        return "Nothing that was tried helps."
-    return (
-        "Every change is computed by itself: its numbers are those of the network that it makes. "
-        "Names are of tp.signal.practice; net is the network."
-    )
 
 
 def _changes(changes: Iterable[Change]) -> Table:
