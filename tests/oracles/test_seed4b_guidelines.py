@@ -237,11 +237,13 @@ def test_S4b_10_case40_all_or_nothing() -> None:
 
 
 def test_S4b_11_the_bias_of_deep_networks() -> None:
-    assert p.bias_limit("swish").value == pytest.approx(1.71160, rel=1e-4)
-    assert p.bias_limit("relu").value == p.bias_limit("softplus").value == np.inf
-    assert p.bias_limit("tanh").value == 1
+    assert p.trichotomy("swish").bias_limit.value == pytest.approx(1.71160, rel=1e-4)
+    assert (
+        p.trichotomy("relu").bias_limit.value == p.trichotomy("softplus").bias_limit.value == np.inf
+    )
+    assert p.trichotomy("tanh").bias_limit.value == 1
     deepest = s.propagate(deep(calibrated("swish"), 100))[-1].bias
-    assert deepest == pytest.approx(p.bias_limit("swish").value, rel=2e-3)
+    assert deepest == pytest.approx(p.trichotomy("swish").bias_limit.value, rel=2e-3)
 
 
 def test_S4b_2_case30_the_thirtieth_square_leaves_the_range_of_32_bits() -> None:

@@ -15,7 +15,6 @@ from tpcalc.functions.fn import derivative
 from tpcalc.integrals.activation_moments import Kernels
 from tpcalc.integrals.bounded import EPS, Bounded, bounded
 from tpcalc.integrals.given import of_activation
-from tpcalc.meanfield.activations.covariance import CovarianceKernel
 from tpcalc.meanfield.graph import LayerGraph
 from tpcalc.meanfield.noise import FORMATS, USUAL, overflow
 from tpcalc.meanfield.nonlinearity import coefficient, log_square
@@ -346,30 +345,6 @@ def elasticity(tau: Expr, q: Bounded | float = 1.0) -> Bounded:
     steep = stability_number(derivative(tau, Var(0)), q)
     moved = stability_number(tau, q) * second - 2 * mean * mean_growth(tau, q)
     return 1 + steep - moved / spread
-
-
-@of_activation
-def bias_limit(tau: Expr, q: float = 1.0) -> Estimate:
-    """LBIAS of a deep plain network whose lengths stay: 1 / sqrt(1 - c), c the limit correlation.
-
-    Args:
-        tau: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
-        q: The variance of what activations read.
-
-    Returns:
-        The limit; infinite where correlations tend to 1.
-
-    Source: Schoenherr, The nonlinearity coefficient, section 5.4.3.
-
-    Example:
-        >>> round(bias_limit("swish").value, 5), bias_limit("relu").value
-        (1.71163, inf)
-    """
-    found = CovarianceKernel(tau, q).found
-    if found.kind != "chaotic":
-        stays = found.kind == "linear" and found.start.value == 0
-        return Estimate(1.0 if stays else inf, 0.0, Method.EXACT)
-    return (1 - bounded(found.limit)).inverse().root().estimate()
 
 
 def all_or_nothing(nlc: float, bias: float, unstable: bool = False, noisy: bool = False) -> str:

@@ -37,7 +37,6 @@ FAR = 2.0**60  # a scale beyond which a loss is its limit, but for what rounding
 UNIT = 2.0**-23  # rounding of 32-bit floats
 HARM = 0.01  # a share of outputs that is lost, and harms
 SCALES = (0.01, 0.1, 0.5, 1.0, 2.0, 10.0, 100.0)
-BY_NLC = {"rate": -2, "parameters": -1, "outputs": 0}  # powers of NLC, as they were measured
 WORDS = {-1: "vanishes", 0: "finite", 1: "diverges"}
 
 

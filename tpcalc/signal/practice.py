@@ -11,7 +11,6 @@ from tpcalc.practice.blocks import residual_units as residual_units
 from tpcalc.practice.blocks import trichotomy as trichotomy
 from tpcalc.practice.gradient_scales import gradient_scales as gradient_scales
 from tpcalc.practice.guidelines import all_or_nothing as all_or_nothing
-from tpcalc.practice.guidelines import bias_limit as bias_limit
 from tpcalc.practice.guidelines import elasticity as elasticity
 from tpcalc.practice.limits import layer_limits as layer_limits
 from tpcalc.practice.methods import Linearization as Linearization
