@@ -32,6 +32,7 @@ def lines_of(page: str) -> tuple[str, list[str]]:
 
 LONG = (
     "p.table('A.1')",
+    'tp.integrable.equiv_hp(net(3, "relu"), "ip-llr", data)',
     'tp.integrable.nontrivial_stable(net(3, "relu^2"), "ip-llr:2")',
     '[str(tp.depth.first_update("adam", k))',
 )

@@ -58,7 +58,9 @@ SHAPES = [
     ("turn(1, 1)", "relu", {"nonlin": "between", "layers": 2}),
     ("multiple(1, -2)", "tanh", {"nonlin": "post", "multiplier": 2}),
     ("pairs(1, 2, 0, -1, 0, 1, 1, 0)", "tanh", {}),
-    ("pairs(0, 2, -1, 1)", "relu", {"nonlin": "between", "layers": 2}),
+    pytest.param(
+        *("pairs(0, 2, -1, 1)", "relu", {"nonlin": "between", "layers": 2}), marks=pytest.mark.slow
+    ),
 ]
 
 

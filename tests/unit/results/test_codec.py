@@ -38,6 +38,7 @@ from tpcalc.results import (
     VectorRow,
 )
 from tpcalc.results.codec import from_json, load, save, to_json
+from tpcalc.results.practice import Thresholds
 
 RECORDS = [
     value
@@ -86,6 +87,10 @@ def records(kind: Any) -> st.SearchStrategy[Any]:
     if kind is Exponent:
         number = st.fractions(max_denominator=9).map(Exponent.number)
         return st.one_of(number, st.sampled_from(["", "oo", "-oo", "1/2 - 3*a"]).map(Exponent.of))
+    if kind is Thresholds:  # limits are in order
+        up = st.tuples(st.floats(2, 5), st.floats(5, 9))
+        names = [item.name for item in fields(kind) if item.name not in ("linear", "bend")]
+        return st.builds(kind, **dict.fromkeys(names, up), bend=up.map(lambda own: own[::-1]))
     hints = get_type_hints(kind)
     return st.builds(kind, **{item.name: values(hints[item.name]) for item in fields(kind)})
 

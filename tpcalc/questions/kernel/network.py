@@ -288,7 +288,7 @@ def run_chain(
         matrices,
         fused.method,
         found.relative_error,
-        found.near_error,
+        found.near_error or None,
         True if asked else None,
         (SIMPLE,) if asked else (),
         {"route": "fused chain" if fused.smooth is None else "series of each layer"},
