@@ -1,0 +1,126 @@
+"""What a kernel says of new inputs, against direct solutions and step-by-step descent."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import multivariate_normal
+
+import tpcalc as tp
+from tpcalc.errors import EvaluationError, UsageError
+from tpcalc.results import Kernel
+
+RNG = np.random.default_rng(0)
+X, Z, Y = RNG.normal(size=(12, 6)), RNG.normal(size=(4, 6)), RNG.normal(size=(12, 2))
+NET = tp.MLP(2, "erf", weight_variance=2, bias_variance="1/10")
+K, CROSS, OWN = tp.kernel(NET, X), tp.kernel(NET, Z, X), tp.kernel(NET, Z)
+
+
+def both(kernel: Kernel) -> tuple[Any, Any]:
+    assert kernel.nngp is not None and kernel.ntk is not None
+    return kernel.nngp, kernel.ntk
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.3])
+def test_bayesian_inference_solves_its_equations(ridge: float) -> None:
+    found = K.predict(Y, CROSS, OWN, kind="nngp", ridge=ridge)
+    k, c, o = both(K)[0] + ridge * np.eye(12), both(CROSS)[0], both(OWN)[0]
+    assert (np.abs(found.mean - c @ np.linalg.solve(k, Y)) <= found.error + 1e-12).all()
+    expected = o - c @ np.linalg.solve(k, c.T)
+    np.testing.assert_allclose(found.covariance, expected, atol=1e-12)
+    np.testing.assert_allclose(found.deviation, np.sqrt(np.diagonal(expected)), rtol=1e-9)
+    alone = K.predict(Y[:, 0], CROSS, kind="nngp", ridge=ridge)
+    np.testing.assert_allclose(alone.mean[:, 0], found.mean[:, 0], rtol=1e-12)
+
+
+def test_descent_is_that_of_its_steps() -> None:
+    f, g, rate = np.zeros((4, 2)), np.zeros((12, 2)), 0.05
+    theta, c = both(K)[1], both(CROSS)[1]
+    for _ in range(30):
+        f, g = f - rate * c @ (g - Y), g - rate * theta @ (g - Y)
+    found = K.predict(Y, CROSS, OWN, rate=rate, steps=30)
+    np.testing.assert_allclose(found.mean, f, atol=1e-13)
+    assert rate < found.largest_rate == pytest.approx(2 / np.linalg.eigvalsh(theta)[-1])
+    slow = K.predict(Y, CROSS, rate=1e-6, steps=10**6)
+    np.testing.assert_allclose(K.predict(Y, CROSS, time=1.0).mean, slow.mean, atol=1e-5)
+
+
+def test_flow_starts_at_the_prior_and_ends_at_the_solution() -> None:
+    start, end = K.predict(Y, CROSS, OWN, time=0.0), K.predict(Y, CROSS, OWN, time=1e5)
+    assert not start.mean.any()
+    np.testing.assert_array_equal(start.covariance, both(OWN)[0])
+    last = K.predict(Y, CROSS, OWN, time=math.inf)
+    np.testing.assert_allclose(end.mean, last.mean, rtol=1e-9)
+    np.testing.assert_allclose(last.mean, both(CROSS)[1] @ np.linalg.solve(both(K)[1], Y))
+    trained = K.predict(Y, K, K)
+    np.testing.assert_allclose(trained.mean, Y, atol=1e-9)
+    assert trained.deviation.max() < 1e-5
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 1000), st.sampled_from(["flow", "end", "descent"]), st.booleans())
+def test_errors_cover_kernels_that_are_off(seed: int, way: str, bayes: bool) -> None:
+    """Every entry is moved by as much as it may be off, in any direction."""
+    rng, size = np.random.default_rng(seed), 1e-7
+
+    def moved(kernel: Kernel, left: Any, right: Any) -> Kernel:
+        found = {}
+        for kind in ("nngp", "ntk"):
+            own = getattr(kernel, kind)
+            signs = rng.choice([-1.0, 1.0], own.shape)
+            signs = np.tril(signs) + np.tril(signs, -1).T if kernel.symmetric else signs
+            a, b = (np.sqrt(np.diagonal(getattr(one, kind))) for one in (left, right))
+            found[kind] = own + size * signs * np.outer(a, b)
+        return replace(kernel, error=size, coincident_error=None, **found)
+
+    given_: dict[str, Any] = {"kind": "nngp" if bayes else "ntk", "ridge": 0.1}
+    if not bayes:
+        given_ |= {"flow": {"time": 2.0}, "descent": {"rate": 0.05, "steps": 20}}.get(way, {})
+    exact = K.predict(Y, CROSS, OWN, **given_)
+    off = moved(K, K, K).predict(Y, moved(CROSS, OWN, K), moved(OWN, OWN, OWN), **given_)
+    assert (np.abs(exact.mean - off.mean) <= 1.001 * off.error).all()
+    assert exact.covariance is not None and off.covariance is not None
+    assert np.abs(exact.covariance - off.covariance).max() <= 1.001 * off.covariance_error
+
+
+def test_marginal_likelihood_is_a_density() -> None:
+    found = K.log_likelihood(Y, ridge=0.1)
+    law = multivariate_normal(np.zeros(12), both(K)[0] + 0.1 * np.eye(12))
+    assert found.value == pytest.approx(sum(law.logpdf(column) for column in Y.T), rel=1e-12)
+    assert 0 < found.stderr < 1e-9
+
+
+def test_samples_have_the_law() -> None:
+    found = K.predict(Y, CROSS, OWN, kind="nngp", ridge=0.3)
+    drawn = found.samples(4000, seed=1)
+    assert drawn.shape == (4000, 4, 2)
+    z = (drawn.mean(axis=0) - found.mean) / (found.deviation[:, None] / math.sqrt(4000))
+    assert np.abs(z).max() < 5
+    np.testing.assert_array_equal(drawn, found.samples(4000, seed=1))
+    assert found.classes.tolist() == found.mean.argmax(axis=1).tolist()
+
+
+def test_what_does_not_fit_is_told() -> None:
+    with pytest.raises(UsageError, match="3 targets for 12 inputs"):
+        K.predict([1, 2, 3], CROSS)
+    with pytest.raises(UsageError, match="new inputs first"):
+        K.predict(Y, tp.kernel(NET, X, Z))
+    with pytest.raises(UsageError, match="length of the training"):
+        K.predict(Y, CROSS, time=1.0, rate=0.1, steps=3)
+    with pytest.raises(UsageError, match="between the new inputs"):
+        K.predict(Y, CROSS).samples(3)
+    with pytest.raises(UsageError, match="between two sets"):
+        CROSS.predict(Y, CROSS)
+    twice = np.concatenate([X, X[:1]])
+    singular, cross = tp.kernel(NET, twice), tp.kernel(NET, Z, twice)
+    with pytest.raises(EvaluationError, match="smallest eigenvalue of the NTK is"):
+        singular.predict(np.ones(13), cross)
+    assert np.isfinite(singular.predict(np.ones(13), cross, ridge=0.1).mean).all()
+    with pytest.raises(EvaluationError, match="descent diverges"):
+        K.predict(Y, CROSS, rate=50.0, steps=10**5)
