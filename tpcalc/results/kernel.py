@@ -14,14 +14,12 @@ from tpcalc.doors.files import from_json
 from tpcalc.errors import EvaluationError, StudyError, TpcalcError, UsageError
 from tpcalc.results.estimate import Method
 from tpcalc.results.kernel_file import misfit, read_matrices, write_matrices
+from tpcalc.results.prediction import Regression
 from tpcalc.results.tables import Provenance
 from tpcalc.shown import Shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from tpcalc.results.estimate import Estimate
-    from tpcalc.results.prediction import Prediction
 
 KINDS = ("nngp", "ntk")
 """The kernels there are, in the order in which they are shown."""
@@ -31,7 +29,7 @@ SCHEMA = 1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Kernel(Shown):
+class Kernel(Regression, Shown):
     """The kernels of a network of infinite width.
 
     NNGP: K_ij = E f(x_i) f(x_j), the covariance of the outputs at the start. NTK: the inner product
@@ -264,83 +262,6 @@ class Kernel(Shown):
         entropy = -distance * math.log(distance) - (1 - distance) * math.log1p(-distance)
         off = distance * math.log(size - 1) + entropy
         return max(1.0, rank * math.exp(-off)), min(float(size), rank * math.exp(off))
-
-    def predict(
-        self,
-        targets: Any,
-        cross: Kernel,
-        own: Kernel | None = None,
-        *,
-        kind: str | None = None,
-        ridge: float = 0.0,
-        time: float | None = None,
-        rate: float | None = None,
-        steps: int | None = None,
-    ) -> Prediction:
-        """What networks say of new inputs, once they were trained on these or know their targets.
-
-        With the NNGP outputs are conditioned on the targets, which come with noise of the variance
-        ``ridge``. With the NTK all layers are trained by df/dt = -K (f - y), or by steps
-        f - rate K (f - y), from outputs whose covariance is the NNGP; a ridge is added to K.
-
-        Args:
-            targets: Of the N inputs, of shape (N,) or (N, C).
-            cross: The kernels of M new inputs with the N: ``tp.kernel(net, Z, X)``.
-            own: The kernels of the new inputs, ``tp.kernel(net, Z)``: for covariances.
-            kind: ``"nngp"`` or ``"ntk"``; by default the NTK where it is there.
-            ridge: Added to the diagonal.
-            time: Of gradient flow; None, or infinity: until the end.
-            rate: Of gradient descent, with ``steps``.
-            steps: How many.
-
-        Returns:
-            Means and covariances with their errors, samples and classes.
-
-        Raises:
-            UsageError: Arguments that do not fit each other.
-            EvaluationError: The kernel is singular within its error, or descent diverges.
-
-        Source:
-            Lee et al., Wide neural networks of any depth evolve as linear models, arXiv:1902.06720,
-            equations (9), (14) and (15).
-
-        Example:
-            >>> import tpcalc as tp
-            >>> net, x, z = tp.MLP(2, "erf"), [[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [1.0, 1.0]]
-            >>> found = tp.kernel(net, x).predict([1.0, -1.0], tp.kernel(net, z, x))
-            >>> found.mean[:, 0].round(9).tolist()
-            [1.0, 0.0]
-        """
-        from tpcalc.results.prediction import predicted
-
-        which = kind or self.kinds[-1]
-        least = float(checks.real(ridge, "ridge", least=0))
-        last = time is None or time == math.inf
-        end = None if last else float(checks.real(time, "time", least=0))
-        speed = None if rate is None else float(checks.real(rate, "rate", above=0))
-        count = None if steps is None else checks.whole(steps, "steps", least=0)
-        for other in (one for one in (cross, own) if one is not None):
-            checks.of_type(other, Kernel, "a kernel")
-        return predicted(self, targets, cross, own, which, least, end, speed, count)
-
-    def log_likelihood(self, targets: Any, ridge: float = 0.0) -> Estimate:
-        """The marginal likelihood: the log density of targets under the NNGP, with noise.
-
-        Args:
-            targets: Of the N inputs, of shape (N,) or (N, C); columns are independent.
-            ridge: The variance of the noise.
-
-        Raises:
-            UsageError: Arguments that do not fit each other.
-            EvaluationError: The kernel is singular within its error.
-
-        Source:
-            Rasmussen, Williams, Gaussian processes for machine learning, equation (2.30).
-        """
-        from tpcalc.results.prediction import Trained, likelihood
-
-        least = float(checks.real(ridge, "ridge", least=0))
-        return likelihood(Trained.of(self, "nngp", least), targets)
 
     def save(self, path: str | Path) -> Path:
         """Write the kernel to a file that ``Kernel.load``, or numpy alone, reads.

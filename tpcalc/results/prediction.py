@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tpcalc import checks
 from tpcalc.errors import EvaluationError, UsageError
@@ -13,8 +13,6 @@ from tpcalc.shown import Shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from tpcalc.results.kernel import Kernel
 
 EPS = 2.0**-52
 TIMES = "Give time= (gradient flow), or rate= with steps= (descent); not both."
@@ -26,7 +24,7 @@ class Prediction(Shown):
 
     Args:
         mean: Of the outputs, of shape (M, K) for K columns of targets.
-        error: How far each mean may be off, of shape (M, K), by the errors of the kernels and by
+        mean_error: How far each mean may be off, of shape (M, K), by the errors of the kernels and by
             rounding.
         covariance: Of the outputs at the M new inputs, the same for all columns; None where the
             kernels between the new inputs were not given.
@@ -41,7 +39,7 @@ class Prediction(Shown):
     """
 
     mean: NDArray[Any]
-    error: NDArray[Any]
+    mean_error: NDArray[Any]
     covariance: NDArray[Any] | None
     covariance_error: float
     kind: str
@@ -101,18 +99,120 @@ class Prediction(Shown):
         return self.covariance
 
 
+class Held(Protocol):
+    """What is asked of a ``Kernel``."""
+
+    symmetric: bool
+    method: Method
+    nngp: NDArray[Any] | None
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Which kernels there are."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Of inputs."""
+
+    @property
+    def worst(self) -> float:
+        """The error of all entries."""
+
+    def matrix(self, kind: str) -> NDArray[Any]:
+        """One of the kernels."""
+
+
+class Regression:
+    """Kernels of inputs whose targets are known."""
+
+    __slots__ = ()
+
+    def predict(
+        self: Held,
+        targets: Any,
+        cross: Held,
+        own: Held | None = None,
+        *,
+        kind: str | None = None,
+        ridge: float = 0.0,
+        time: float | None = None,
+        rate: float | None = None,
+        steps: int | None = None,
+    ) -> Prediction:
+        """What networks say of new inputs, once they were trained on these or know their targets.
+
+        With the NNGP outputs are conditioned on the targets, which come with noise of the variance
+        ``ridge``. With the NTK all layers are trained by df/dt = -K (f - y), or by steps
+        f - rate K (f - y), from outputs whose covariance is the NNGP; a ridge is added to K.
+
+        Args:
+            targets: Of the N inputs, of shape (N,) or (N, C).
+            cross: The kernels of M new inputs with the N: ``tp.kernel(net, Z, X)``.
+            own: The kernels of the new inputs, ``tp.kernel(net, Z)``: for covariances.
+            kind: ``"nngp"`` or ``"ntk"``; by default the NTK where it is there.
+            ridge: Added to the diagonal.
+            time: Of gradient flow; None, or infinity: until the end.
+            rate: Of gradient descent, with ``steps``.
+            steps: How many.
+
+        Returns:
+            Means and covariances with their errors, samples and classes.
+
+        Raises:
+            UsageError: Arguments that do not fit each other.
+            EvaluationError: The kernel is singular within its error, or descent diverges.
+
+        Source:
+            Lee et al., Wide neural networks of any depth evolve as linear models, arXiv:1902.06720,
+            equations (9), (14) and (15).
+
+        Example:
+            >>> import tpcalc as tp
+            >>> net, x, z = tp.MLP(2, "erf"), [[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [1.0, 1.0]]
+            >>> found = tp.kernel(net, x).predict([1.0, -1.0], tp.kernel(net, z, x))
+            >>> found.mean[:, 0].round(9).tolist()
+            [1.0, 0.0]
+        """
+        which = kind or self.kinds[-1]
+        least = float(checks.real(ridge, "ridge", least=0))
+        last = time is None or time == math.inf
+        end = None if last else float(checks.real(time, "time", least=0))
+        speed = None if rate is None else float(checks.real(rate, "rate", above=0))
+        count = None if steps is None else checks.whole(steps, "steps", least=0)
+        for other in (one for one in (cross, own) if one is not None):
+            checks.of_type(other, Regression, "a kernel")
+        return predicted(self, targets, cross, own, which, least, end, speed, count)
+
+    def log_likelihood(self: Held, targets: Any, ridge: float = 0.0) -> Estimate:
+        """The marginal likelihood: the log density of targets under the NNGP, with noise.
+
+        Args:
+            targets: Of the N inputs, of shape (N,) or (N, C); columns are independent.
+            ridge: The variance of the noise.
+
+        Raises:
+            UsageError: Arguments that do not fit each other.
+            EvaluationError: The kernel is singular within its error.
+
+        Source:
+            Rasmussen, Williams, Gaussian processes for machine learning, equation (2.30).
+        """
+        least = float(checks.real(ridge, "ridge", least=0))
+        return likelihood(Trained.of(self, "nngp", least), targets)
+
+
 @dataclass(frozen=True, eq=False)
 class Trained:
     """A kernel of inputs that are trained on, as eigenvectors, and how training weighs them."""
 
-    kernel: Kernel
+    kernel: Held
     kind: str
     ridge: float
     values: NDArray[Any]
     vectors: NDArray[Any]
 
     @classmethod
-    def of(cls, kernel: Kernel, kind: str, ridge: float) -> Trained:
+    def of(cls, kernel: Held, kind: str, ridge: float) -> Trained:
         """The eigenvectors of a kernel."""
         import numpy as np
 
@@ -178,7 +278,7 @@ class Trained:
 
 
 def predicted(
-    kernel: Kernel, targets: Any, cross: Kernel, own: Kernel | None, kind: str, ridge: float,
+    kernel: Held, targets: Any, cross: Held, own: Held | None, kind: str, ridge: float,
     time: float | None, rate: float | None, steps: int | None,
 ) -> Prediction:  # fmt: skip
     """The law of outputs at new inputs."""
@@ -217,7 +317,7 @@ def predicted(
 
 
 def _covariance(
-    trained: Trained, b: NDArray[Any], cross: Kernel, own: Kernel, off: float
+    trained: Trained, b: NDArray[Any], cross: Held, own: Held, off: float
 ) -> tuple[NDArray[Any], float]:
     """Of f(z) - B f(x), with the noise of the targets for Bayesian inference."""
     import numpy as np
@@ -246,7 +346,7 @@ def _norm(rows: NDArray[Any]) -> float:
     return float(np.linalg.norm(rows, axis=1).max(initial=0.0))
 
 
-def _sizes(cross: Kernel, own: Kernel | None, c: NDArray[Any], kind: str) -> NDArray[Any]:
+def _sizes(cross: Held, own: Held | None, c: NDArray[Any], kind: str) -> NDArray[Any]:
     """Roots of the kernels of new inputs with themselves, at the least."""
     import numpy as np
 
@@ -255,7 +355,7 @@ def _sizes(cross: Kernel, own: Kernel | None, c: NDArray[Any], kind: str) -> NDA
     return np.full(len(c), math.sqrt(abs(c).max(initial=0.0)))
 
 
-def _targets(targets: Any, kernel: Kernel) -> NDArray[Any]:
+def _targets(targets: Any, kernel: Held) -> NDArray[Any]:
     y = checks.inputs(targets, "targets") if _depth(targets) > 1 else None
     if y is None:
         y = checks.inputs([[one] for one in targets], "targets")
@@ -270,7 +370,7 @@ def _depth(targets: Any) -> int:
     return np.ndim(targets)
 
 
-def _cross(cross: Kernel, kernel: Kernel, kind: str) -> NDArray[Any]:
+def _cross(cross: Held, kernel: Held, kind: str) -> NDArray[Any]:
     if cross.shape[1] != kernel.shape[0]:
         raise UsageError(
             f"cross is of {cross.shape[0]} x {cross.shape[1]} inputs, and {kernel.shape[0]} are "

@@ -31,7 +31,7 @@ def both(kernel: Kernel) -> tuple[Any, Any]:
 def test_bayesian_inference_solves_its_equations(ridge: float) -> None:
     found = K.predict(Y, CROSS, OWN, kind="nngp", ridge=ridge)
     k, c, o = both(K)[0] + ridge * np.eye(12), both(CROSS)[0], both(OWN)[0]
-    assert (np.abs(found.mean - c @ np.linalg.solve(k, Y)) <= found.error + 1e-12).all()
+    assert (np.abs(found.mean - c @ np.linalg.solve(k, Y)) <= found.mean_error + 1e-12).all()
     expected = o - c @ np.linalg.solve(k, c.T)
     np.testing.assert_allclose(found.covariance, expected, atol=1e-12)
     np.testing.assert_allclose(found.deviation, np.sqrt(np.diagonal(expected)), rtol=1e-9)
@@ -84,7 +84,7 @@ def test_errors_cover_kernels_that_are_off(seed: int, way: str, bayes: bool) -> 
         given_ |= {"flow": {"time": 2.0}, "descent": {"rate": 0.05, "steps": 20}}.get(way, {})
     exact = K.predict(Y, CROSS, OWN, **given_)
     off = moved(K, K, K).predict(Y, moved(CROSS, OWN, K), moved(OWN, OWN, OWN), **given_)
-    assert (np.abs(exact.mean - off.mean) <= 1.001 * off.error).all()
+    assert (np.abs(exact.mean - off.mean) <= 1.001 * off.mean_error).all()
     assert exact.covariance is not None and off.covariance is not None
     assert np.abs(exact.covariance - off.covariance).max() <= 1.001 * off.covariance_error
 
