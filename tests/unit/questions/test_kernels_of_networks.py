@@ -133,6 +133,17 @@ def test_more_inputs_state_no_smaller_error(
     assert errors[-1] >= least * errors[0]
 
 
+def test_a_surrogate_slope_is_taken_as_it_is_given() -> None:
+    """A series would take the slope of the function itself."""
+    through = tp.function("through", np.tanh, lambda z: 0 * z + 1, check=False)
+    net = tp.MLP(2, through)
+    found, other = tp.kernel(net, X), tp.kernel(net, X, method="quadrature")
+    own = tp.kernel(tp.MLP(2, "tanh"), X)
+    np.testing.assert_allclose(closed(found.ntk), closed(other.ntk), rtol=1e-10)
+    np.testing.assert_allclose(closed(found.nngp), closed(own.nngp), rtol=1e-10)
+    assert not np.allclose(closed(found.ntk), closed(own.ntk), rtol=0.05)
+
+
 @pytest.mark.parametrize("kinds", [("nngp",), ("ntk",), ("nngp", "ntk")])
 def test_averages_have_no_kernel(kinds: tuple[str, ...]) -> None:
     with pytest.raises(UsageError, match=r"no output .* has a kernel. mean, square: in the limit"):

@@ -15,11 +15,11 @@ from tpcalc import checks
 from tpcalc.arrays import Array
 from tpcalc.engine.chains import Chain, Family, Gram, chain_kernels
 from tpcalc.engine.chains_series import Smooth
-from tpcalc.errors import EvaluationError, UsageError
+from tpcalc.errors import EvaluationError, NotDifferentiable, UsageError
 from tpcalc.exponents import Ex
 from tpcalc.functions import Call, Const, Expr, Fn, Var, const
 from tpcalc.functions.expr import mul, substitute, walk
-from tpcalc.functions.fn import slope_or_none
+from tpcalc.functions.fn import own_derivative, slope_or_none
 from tpcalc.functions.form import slopes_of
 from tpcalc.functions.numbers import Number
 from tpcalc.functions.tape import NumpySpace, Tape, lower, run
@@ -240,8 +240,11 @@ def _smooth(expr: Expr) -> Smooth | None:
     """A function of arrays with its slope, of an activation that has no kinks."""
     from tpcalc.engine.kernels_functions import compiled_space
 
-    slope = slope_or_none(expr, Var(0))
-    if slope is None or any(isinstance(p, Call) and p.atom.facts.kinks for p in walk(expr)):
+    try:
+        slope = own_derivative(expr, Var(0))  # a series has the slopes of the function itself
+    except NotDifferentiable:
+        return None
+    if any(isinstance(part, Call) and part.atom.facts.kinks for part in walk(expr)):
         return None
     value, bend = (partial(_at, lower(Fn(one, 1)), compiled_space()) for one in (expr, slope))
     return Smooth(value, bend, _powers(expr))
