@@ -24,7 +24,7 @@ class Prediction(Shown):
 
     Args:
         mean: Of the outputs, of shape (M, K) for K columns of targets.
-        mean_error: How far each mean may be off, of shape (M, K), by the errors of the kernels and by
+        mean_error: How far each mean may be off, of shape (M, K), by the errors of kernels and by
             rounding.
         covariance: Of the outputs at the M new inputs, the same for all columns; None where the
             kernels between the new inputs were not given.

@@ -144,6 +144,13 @@ def test_a_surrogate_slope_is_taken_as_it_is_given() -> None:
     assert not np.allclose(closed(found.ntk), closed(own.ntk), rtol=0.05)
 
 
+@pytest.mark.parametrize("name", ["erf", "gelu", "sin", "exp", "gaussian"])
+def test_a_function_of_that_name_is_not_the_known_one(name: str) -> None:
+    own = tp.function(name, lambda z: np.tanh(z) / 2, lambda z: (1 - np.tanh(z) ** 2) / 2)
+    found, half = tp.kernel(tp.MLP(2, own), X), tp.kernel(tp.MLP(2, lambda z: tp.tanh(z) / 2), X)
+    np.testing.assert_allclose(closed(found.ntk), closed(half.ntk), rtol=1e-10)
+
+
 @pytest.mark.parametrize("kinds", [("nngp",), ("ntk",), ("nngp", "ntk")])
 def test_averages_have_no_kernel(kinds: tuple[str, ...]) -> None:
     with pytest.raises(UsageError, match=r"no output .* has a kernel. mean, square: in the limit"):

@@ -12,12 +12,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tpcalc import checks
+from tpcalc.activations.entries.erf import ERF
+from tpcalc.activations.entries.exp import EXP
+from tpcalc.activations.entries.gaussian import gaussian
+from tpcalc.activations.entries.gelu import GELU
+from tpcalc.activations.entries.sine import COS, SIN
 from tpcalc.arrays import Array
 from tpcalc.engine.chains import Chain, Family, Gram, chain_kernels
 from tpcalc.engine.chains_series import Smooth
 from tpcalc.errors import EvaluationError, NotDifferentiable, UsageError
 from tpcalc.exponents import Ex
-from tpcalc.functions import Call, Const, Expr, Fn, Var, const
+from tpcalc.functions import Atom, Call, Const, Expr, Fn, Var, const
 from tpcalc.functions.expr import mul, substitute, walk
 from tpcalc.functions.fn import own_derivative, slope_or_none
 from tpcalc.functions.form import slopes_of
@@ -324,7 +329,7 @@ def _is_ntk(architecture: Architecture, exponents: Parameterization, marks: Sequ
     )
 
 
-_PLAIN: dict[str, Family] = {"erf": "erf", "gelu": "gelu", "gaussian": "gaussian"}
+_PLAIN: dict[Atom, Family] = {ERF: "erf", GELU: "gelu"}
 
 
 def _family(expr: Expr) -> tuple[Family, float, float, float] | None:
@@ -336,22 +341,30 @@ def _family(expr: Expr) -> tuple[Family, float, float, float] | None:
     number, rest = scaled(expr)
     if not isinstance(rest, Call):
         return None
-    name, a = rest.atom.name, float(number)
+    atom, a = rest.atom, float(number)
     slope, start = slope_or_none(rest.arg, Var(0)), substitute(rest.arg, {Var(0): const(0)})
     if slope is None or not isinstance(start, Const):
         return None
     c = float(start.value)
     if isinstance(slope, Const):
         b = float(slope.value)
-        if name in ("sin", "cos"):
-            return "sin", a, b, math.cos(2 * c) if name == "sin" else -math.cos(2 * c)
-        if name == "exp":
+        if atom in (SIN, COS):
+            return "sin", a, b, math.cos(2 * c) if atom == SIN else -math.cos(2 * c)
+        if atom == EXP:
             return "exp", a * math.exp(c), b, 1.0
-        if name in _PLAIN and c == 0:
-            rate: Any = rest.atom.params[0] if rest.atom.params else 1
-            return _PLAIN[name], a, b * math.sqrt(rate), 1.0
+        if atom in _PLAIN and c == 0:
+            return _PLAIN[atom], a, b, 1.0
+        known: Any = atom.params[0] if atom.params else 1  # the rate, if it is a Gaussian
+        if (
+            c == 0
+            and isinstance(known, int | Fraction)
+            and known > 0
+            and atom == gaussian(Fraction(known))
+        ):
+            return "gaussian", a, b * math.sqrt(known), 1.0
+        return None
     rate = substitute(slope, {Var(0): const(Fraction(-1, 2))})  # of exp(c - rate z^2)
-    if name != "exp" or slope != mul((const(-2), rate, Var(0))) or not isinstance(rate, Const):
+    if atom != EXP or slope != mul((const(-2), rate, Var(0))) or not isinstance(rate, Const):
         return None
     positive = rate.value > 0
     return ("gaussian", a * math.exp(c), math.sqrt(float(rate.value)), 1.0) if positive else None
