@@ -153,7 +153,7 @@ class Addition(Operation):
         _required(
             bool(self.weights) and all(w != 0 and _finite(w) for w in self.weights),
             "Addition",
-            f"the weights of a sum are {', '.join(map(str, self.weights)) or 'none'} "
+            f"the weights of a sum are {', '.join(map(checks.shown, self.weights)) or 'none'} "
             "(condition 22.3).",
             "Give one for each layer that is added, none of them 0.",
         )
@@ -234,7 +234,7 @@ class Dense(Operation):
         _required(
             isinstance(self.exponent, int | Fraction),
             "dense",
-            f"the power of n in the variance of the weights is {self.exponent!r}.",
+            f"the power of n in the variance of the weights is {checks.shown(self.exponent)}.",
             "It is a whole number or a Fraction.",
         )
         _required(

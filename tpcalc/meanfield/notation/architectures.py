@@ -64,13 +64,13 @@ class Design:
     def __post_init__(self) -> None:
         if self.norm not in NORMS or self.bias not in BIASES:
             raise StudyError(
-                f"the normalisation is {self.norm!r}, the biases are {self.bias!r}.",
+                f"the normalisation is {checks.shown(self.norm)}, the biases are {checks.shown(self.bias)}.",
                 where="Design",
                 hint=f"They are one of {', '.join(NORMS)} and one of {', '.join(BIASES)}.",
             )
         if self.bias != "independent" and self.rank is None:
             raise StudyError(
-                f"biases are {self.bias!r}, in the span of weights of full rank.",
+                f"biases are {checks.shown(self.bias)}, in the span of weights of full rank.",
                 where="Design",
                 hint="Give a rank, or take 'independent'.",
             )

@@ -61,6 +61,7 @@ class MacroLayers(Shown):
     def __post_init__(self) -> None:
         checks.whole(self.count, "count", least=1)
         number(self, "scale", "the scale of the weights", above=0)
+        number(self, "skip", "the weight of skip connections")
         if self.start == "norm" and self.norm == "none":
             raise StudyError("skips start at a normalisation, and there is none.")
 
