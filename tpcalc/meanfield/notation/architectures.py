@@ -64,7 +64,8 @@ class Design:
     def __post_init__(self) -> None:
         if self.norm not in NORMS or self.bias not in BIASES:
             raise StudyError(
-                f"the normalisation is {checks.shown(self.norm)}, the biases are {checks.shown(self.bias)}.",
+                f"the normalisation is {checks.shown(self.norm)}, the biases are "
+                f"{checks.shown(self.bias)}.",
                 where="Design",
                 hint=f"They are one of {', '.join(NORMS)} and one of {', '.join(BIASES)}.",
             )
