@@ -42,7 +42,7 @@ KINDS = ("nngp", "ntk")
 JOB = 2**20  # work of one job, entries times layers: some milliseconds
 COORDINATES = 32  # of the inputs that cost as much as a layer
 WORTH_THREADS = 2**17  # entries times layers
-LOST = 1e-11  # an error that another loop may do better than
+LOST = 2e-13  # an error that another loop may do better than
 
 
 @dataclass(frozen=True, eq=False)
