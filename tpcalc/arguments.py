@@ -18,10 +18,11 @@ from tpcalc.doors.numbers import MOST
 from tpcalc.errors import OutOfMemory, TpcalcError, UnknownName, UsageError
 
 _STRANGE = re.compile(r"unexpected keyword argument '(\w+)'")
+_LATER = re.compile(r"^Callable|Rule$")  # what such functions are given is used in another call
 
 
 def public(value: Any) -> Any:
-    """A function or class of a face: types are looked at where a call fails, and not before."""
+    """A function or class of a face: types are looked at where calls fail, or make a function."""
     if not str(getattr(value, "__module__", "")).startswith("tpcalc."):
         return value
     if inspect.isfunction(value) and not hasattr(value, "told"):
@@ -40,9 +41,13 @@ def all_public(names: MutableMapping[str, Any]) -> None:
 
 
 def _told(function: Callable[..., Any]) -> Callable[..., Any]:
+    later = _LATER.search(str(function.__annotations__.get("return")))
+
     @wraps(function)
     def called(*args: Any, **kwargs: Any) -> Any:
         try:
+            if later and _misfit(function, args, kwargs, ""):
+                raise TypeError
             return function(*args, **kwargs)
         except TpcalcError:
             raise

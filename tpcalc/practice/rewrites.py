@@ -110,8 +110,10 @@ def rebuilt(graph: LayerGraph, rule: Rule, only: Collection[int] | None = None) 
         parents = tuple(place[p] for p in layer.parents)
         chain: Sequence[Operation] = (layer.operation,)
         if only is None or index in only:
-            chain = rule(layer.operation, Reads(made, states, parents))
+            given = checks.answer(rule, layer.operation, Reads(made, states, parents), name="rule")
+            chain = checks.sequence(given, "what rule gives")
         for operation in chain:
+            checks.of_type(operation, Operation, "what rule gives")
             made.append(Layer(operation, parents, layer.place))
             parents = (len(made) - 1,)
         place.append(parents[0])
@@ -197,7 +199,7 @@ def retune(change: Callable[[Expr, float], Act]) -> Rule:
     """
 
     def made(operation: Activation, reads: Reads) -> Sequence[Operation]:
-        return (Activation(change(operation.expr, reads.square)),)
+        return (Activation(checks.answer(change, operation.expr, reads.square, name="change")),)
 
     return _rule({Activation: made})
 

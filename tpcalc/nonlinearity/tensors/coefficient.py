@@ -11,7 +11,6 @@ import numpy as np
 
 from tpcalc import checks
 from tpcalc.arrays import Array
-from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.nonlinearity.estimators import estimate, median, root_of_ratio
 from tpcalc.nonlinearity.labels import labels_of
@@ -28,7 +27,7 @@ from tpcalc.nonlinearity.noise import Faults, curve, radii
 from tpcalc.nonlinearity.ranges import HALVINGS, Change, linear_within, scales, scanned
 from tpcalc.nonlinearity.sample import CELLS, Sample
 from tpcalc.nonlinearity.split import LEAST_GROUPS, fit
-from tpcalc.nonlinearity.tensors.functions import Torch, function_on, inputs_of, outputs
+from tpcalc.nonlinearity.tensors.functions import Torch, function_on, inputs_of, numbers, outputs
 from tpcalc.results import Estimate
 from tpcalc.shown import Shown
 
@@ -400,7 +399,5 @@ def _labelled(
     f: Function, x: Any, labels: Any, error: Error, batch: int | None, seed: int
 ) -> tuple[Sample, Faults]:
     function, sample = function_on(f, x, batch, seed)
-    given, torch = labels_of(labels, len(sample) + sample.left_out), load_torch()
-    if not isinstance(given, torch.Tensor):
-        given = torch.as_tensor(checks.reals(given, "labels"))
-    return sample, function.errors(error, given[sample.order])
+    given = labels_of(labels, len(sample) + sample.left_out)
+    return sample, function.errors(error, numbers(given, "labels")[sample.order])

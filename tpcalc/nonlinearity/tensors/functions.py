@@ -243,6 +243,13 @@ def rows_of(tensor: Tensor, dimensions: int = 1) -> Array:
     return np.asarray(found.reshape(*found.shape[:dimensions], -1))
 
 
+def numbers(values: Any, name: str) -> Any:
+    """A tensor of what is given as one, or as an array of numbers."""
+    torch = load_torch()
+    is_one = isinstance(values, torch.Tensor)
+    return values if is_one else torch.as_tensor(checks.reals(values, name))
+
+
 def function_on(f: Any, x: Any, batch: int | None, seed: int) -> tuple[Torch, Sample]:
     """A function from a batch of inputs to one of outputs, and the inputs."""
     like, sample = inputs_of(x, batch, seed)

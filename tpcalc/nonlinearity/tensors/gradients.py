@@ -23,6 +23,7 @@ from tpcalc.nonlinearity.tensors.functions import (
     batch_moments,
     function_on,
     network_on,
+    numbers,
     outputs,
 )
 from tpcalc.results import Estimate
@@ -174,7 +175,7 @@ def _targets(sample: Sample, targets: Any, loss: Loss | None) -> Tensor | None:
             f"there are {found} targets for {count} inputs.",
             hint="A loss needs one for each input.",
         )
-    return load_torch().as_tensor(targets)[sample.order]
+    return numbers(targets, "targets")[sample.order]
 
 
 def tangent_transfer(

@@ -13,6 +13,7 @@ from tpcalc.arrays import Array
 from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import UsageError
 from tpcalc.nonlinearity.estimators import estimate, mean_of
+from tpcalc.nonlinearity.tensors.functions import numbers
 from tpcalc.nonlinearity.tensors.gradients import Loss, differentiable
 from tpcalc.nonlinearity.tensors.jacobians import jacobian_values
 from tpcalc.results import Estimate
@@ -105,7 +106,7 @@ def _squares(network: Any, names: Sequence[str], x: Any, targets: Any, loss: Los
         checks.one_of("parameter", name, tuple(network.parameters))
     own = [network.parameters[name] for name in names]
     with differentiable(own):
-        for row, target in zip(x.split(1), torch.as_tensor(targets).split(1), strict=True):
+        for row, target in zip(x.split(1), numbers(targets, "targets").split(1), strict=True):
             y = network(row)
             value = loss(y, target)
             if tuple(value.shape) != (1,):
