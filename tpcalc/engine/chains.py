@@ -9,7 +9,7 @@ The answer does not depend on the number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -65,8 +65,11 @@ def chain_kernels(
     threads: int | None = None,
     progress: Progress | None = None,
     smooth: Smooth | None = None,
+    rooms: Mapping[str, Array] | None = None,
 ) -> ChainKernels:
     """NNGP and tangent kernels of a chain on a set of inputs; ``smooth``: its activation.
+
+    Where ``rooms`` holds an array of a kind, it is written and returned.
 
     Source:
         Cho and Saul (2009), arcs of order 0 and 1; Williams (1997), erf; Jacot, Gabriel and Hongler
@@ -88,8 +91,10 @@ def chain_kernels(
     if threads is not None:
         checks.whole(threads, "threads", least=1, hint="Use threads=None for one on each core.")
     shape = len(gram.inputs), len(gram.inputs if gram.others is None else gram.others)
-    _check_memory(gram, shape, len(wanted))
-    out = {kind: np.empty(shape if kind in wanted else (0, 0)) for kind in KINDS}
+    given = rooms or {}
+    _check_memory(gram, shape, len(wanted - given.keys()))
+    sizes = {kind: shape if kind in wanted else (0, 0) for kind in KINDS}
+    out = {k: given[k] if k in given else np.empty(size) for k, size in sizes.items()}
     error, near = 0.0, 0.0
     if shape[0] and shape[1]:
         run = partial(_run, chain.depth, gram, threads, progress)

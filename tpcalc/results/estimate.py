@@ -201,3 +201,20 @@ def spread_error(values: Sequence[float]) -> float:
     second, fourth = (math.fsum(part**p for part in away) / count for p in (2, 4))
     variance = (fourth - second**2 * (count - 3) / (count - 1)) / count
     return unit * math.sqrt(max(variance, 0.0) / second) / 2
+
+
+def rounded_up(value: float) -> str:
+    """A bound to two digits, never smaller than it is.
+
+    Example:
+        >>> rounded_up(1.234e-15), rounded_up(2e-3), rounded_up(0.0999)
+        ('1.3e-15', '2e-3', '1e-1')
+    """
+    if value == 0 or not math.isfinite(value):
+        return "0" if value == 0 else "unknown"
+    mantissa, exponent = (f"{value:.1e}").split("e")
+    power = int(exponent)
+    if float(f"{mantissa}e{exponent}") < value:
+        tenths = round(float(mantissa) * 10) + 1
+        mantissa, power = ("1.0", power + 1) if tenths == 100 else (str(tenths / 10), power)
+    return f"{mantissa.removesuffix('.0')}e{power}"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tpcalc import checks
 from tpcalc.doors.files import from_json
 from tpcalc.errors import EvaluationError, StudyError, TpcalcError, UsageError
-from tpcalc.results.estimate import Method
+from tpcalc.results.estimate import Method, rounded_up
 from tpcalc.results.kernel_file import misfit, read_matrices, write_matrices
 from tpcalc.results.prediction import Regression
 from tpcalc.results.tables import Provenance
@@ -42,8 +42,8 @@ class Kernel(Regression, Shown):
     large kernel errors may be followed for some entries only; ``notes`` say where that is so.
 
     Args:
-        nngp: float64 of shape (N, M), or (N, K, M, K) where K outputs are correlated; None if it
-            was not asked for.
+        nngp: float64 (or float32) of shape (N, M), or (N, K, M, K) where K outputs are correlated;
+            None if it was not asked for.
         ntk: The same.
         method: The least certain method that was used: exact, then quadrature, then particles.
         error: The largest error of all entries but those that ``coincident_error`` is for.
@@ -86,7 +86,7 @@ class Kernel(Regression, Shown):
     model: str
     provenance: Provenance
     labels: tuple[str, ...] = ()
-    _spectra: dict[str, NDArray[Any]] = field(default_factory=dict, init=False)
+    _spectra: dict[Any, NDArray[Any]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         if not self.kinds:
@@ -140,7 +140,7 @@ class Kernel(Regression, Shown):
         return int(found.shape[1]) if found.ndim == 4 else 1
 
     def matrix(self, kind: str) -> NDArray[Any]:
-        """A kernel as a matrix; the outputs of one input follow each other.
+        """A kernel as a matrix of float64; the outputs of one input follow each other.
 
         Args:
             kind: ``"nngp"`` or ``"ntk"``.
@@ -149,7 +149,7 @@ class Kernel(Regression, Shown):
             UnknownName: Another kind.
             UsageError: That kernel was not computed.
         """
-        found = self._held(kind)
+        found = self._held(kind).astype("float64", copy=False)
         if found.ndim == 4:
             rows, outputs, columns, _ = found.shape
             return found.reshape(rows * outputs, columns * outputs)
@@ -169,10 +169,35 @@ class Kernel(Regression, Shown):
             UsageError: That kernel was not computed, or is between two sets of inputs.
             EvaluationError: The matrix is not symmetric up to its error.
         """
+        if kind not in self._spectra:
+            self._spectra[kind] = _decomposed(self._self_adjoint(kind), vectors=False)[0][::-1]
+        return self._spectra[kind]
+
+    def eigenvectors(self, kind: str) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The eigenvalues of a kernel, the smallest first, and its eigenvectors.
+
+        They are kept, and predictions from the same kernel share them.
+
+        Args:
+            kind: ``"nngp"`` or ``"ntk"``.
+
+        Returns:
+            The eigenvalues, and the matrix whose columns are the eigenvectors.
+
+        Raises:
+            UnknownName: Another kind.
+            UsageError: That kernel was not computed, or is between two sets of inputs.
+            EvaluationError: The matrix is not symmetric up to its error.
+        """
+        if (kind, "vectors") not in self._spectra:
+            values, vectors = _decomposed(self._self_adjoint(kind))
+            self._spectra.update({kind: values[::-1], (kind, "vectors"): vectors})
+        return self._spectra[kind][::-1], self._spectra[kind, "vectors"]
+
+    def _self_adjoint(self, kind: str) -> NDArray[Any]:
+        """A kernel of inputs with themselves, which is symmetric."""
         import numpy as np
 
-        if kind in self._spectra:
-            return self._spectra[kind]
         matrix = self.matrix(kind)
         if not self.symmetric:
             rows, columns = self.shape
@@ -186,13 +211,7 @@ class Kernel(Regression, Shown):
                 f"the {kind.upper()} differs from its transpose by {gap:.1e}, more than its error; "
                 "it has no real spectrum to speak of.",
             )
-        try:
-            found = np.linalg.eigvalsh(matrix)[::-1].copy()
-        except np.linalg.LinAlgError as error:
-            raise EvaluationError(f"the eigenvalues were not found: {error}.") from error
-        found.flags.writeable = False
-        self._spectra[kind] = found
-        return found
+        return matrix
 
     def resolution(self, kind: str) -> float:
         """How far an eigenvalue may be off; smaller ones are not told from 0.
@@ -357,23 +376,6 @@ def load_kernel(path: str | Path) -> Kernel:
     return _made(data, arrays, place)
 
 
-def rounded_up(value: float) -> str:
-    """A bound to two digits, never smaller than it is.
-
-    Example:
-        >>> rounded_up(1.234e-15), rounded_up(2e-3), rounded_up(0.0999)
-        ('1.3e-15', '2e-3', '1e-1')
-    """
-    if value == 0 or not math.isfinite(value):
-        return "0" if value == 0 else "unknown"
-    mantissa, exponent = (f"{value:.1e}").split("e")
-    power = int(exponent)
-    if float(f"{mantissa}e{exponent}") < value:
-        tenths = round(float(mantissa) * 10) + 1
-        mantissa, power = ("1.0", power + 1) if tenths == 100 else (str(tenths / 10), power)
-    return f"{mantissa.removesuffix('.0')}e{power}"
-
-
 def _checked(value: Any, kind: str) -> NDArray[Any]:
     """A view of a matrix that cannot be written to."""
     import numpy as np
@@ -385,10 +387,11 @@ def _checked(value: Any, kind: str) -> NDArray[Any]:
             f"the {kind.upper()} has shape {given.shape}; it must be (N, M), or (N, K, M, K) with "
             "K outputs, and not empty.",
         )
-    found = np.ascontiguousarray(given, dtype=np.float64).view()
+    single = given.dtype == np.float32
+    found = np.ascontiguousarray(given, dtype=np.float32 if single else np.float64).view()
     # One pass over the entries; a sum that is not finite may also have overflowed.
     with np.errstate(over="ignore", invalid="ignore"):
-        whole = bool(np.isfinite(found.sum()))
+        whole = bool(np.isfinite(found.sum(dtype=np.float64)))
     if not whole and not np.isfinite(found).all():
         bad = tuple(int(index) for index in np.argwhere(~np.isfinite(found))[0])
         raise EvaluationError(
@@ -405,6 +408,19 @@ def _asymmetry(matrix: NDArray[Any]) -> float:
     return max(
         float(abs(matrix[k : k + 512, k:] - matrix[k:, k : k + 512].T).max()) for k in strips
     )
+
+
+def _decomposed(matrix: NDArray[Any], *, vectors: bool = True) -> tuple[NDArray[Any], ...]:
+    """The eigenvalues, the smallest first, and the eigenvectors; nobody writes into them."""
+    import numpy as np
+
+    try:
+        found = np.linalg.eigh(matrix) if vectors else (np.linalg.eigvalsh(matrix),)
+    except np.linalg.LinAlgError as error:
+        raise EvaluationError(f"the eigenvalues were not found: {error}.") from error
+    for one in found:
+        one.flags.writeable = False
+    return tuple(found)
 
 
 def _described(kernel: Kernel) -> str:

@@ -45,7 +45,7 @@ def read_matrices(place: Path, names: Iterable[str]) -> tuple[str, dict[str, NDA
         raise misfit(place, "it has no description")
     entries = {name: found[name] for name in names if name in found}
     for name, array in entries.items():
-        if array.dtype != "float64":
+        if array.dtype not in ("float64", "float32"):
             raise misfit(place, f"the {name.upper()} is of {array.dtype}, not of float64")
     return str(text[()]), entries
 

@@ -25,11 +25,13 @@ class Prediction(Shown):
     Args:
         mean: Of the outputs, of shape (M, K) for K columns of targets.
         mean_error: How far each mean may be off, of shape (M, K), by the errors of kernels and by
-            rounding.
+            rounding. Where the kernels between new inputs were not given: of new inputs whose
+            kernels with themselves are no larger than the largest of those trained on.
         covariance: Of the outputs at the M new inputs, the same for all columns; None where the
             kernels between the new inputs were not given.
         covariance_error: How far its entries may be off.
-        kind: ``"nngp"``: Bayesian inference; ``"ntk"``: training all layers.
+        kind: ``"nngp"``: Bayesian inference, or for a finite time training the readout alone;
+            ``"ntk"``: training all layers.
         ridge: What was added to the diagonal of the kernel.
         time: Of gradient flow; infinity: until the end.
         steps: Of gradient descent; None: of gradient flow.
@@ -85,9 +87,46 @@ class Prediction(Shown):
 
     @property
     def classes(self) -> NDArray[Any]:
-        """The column of the largest mean at each new input, of shape (M,)."""
-        found: NDArray[Any] = self.mean.argmax(axis=1)
+        """The class of each new input, of shape (M,): the column of its largest mean.
+
+        Of targets in one column it is 1 where the mean is above 0, and 0 elsewhere.
+        """
+        found: NDArray[Any] = _columns(self.mean).argmax(axis=1)
         return found
+
+    def accuracy(self, targets: Any) -> Estimate:
+        """The share of new inputs that are put into the class of their targets.
+
+        Args:
+            targets: The class of each new input, of shape (M,), or targets in the columns of those
+                trained on: the largest one is the class, of one column the sign.
+
+        Returns:
+            The share; its error is the share of inputs whose class the errors of means leave open.
+
+        Raises:
+            UsageError: Targets of other inputs, or no classes.
+        """
+        import numpy as np
+
+        given = checks.reals(targets, "targets")
+        rows, columns = self.mean.shape
+        if given.shape not in ((rows,), (rows, columns)):
+            raise UsageError(
+                f"targets have shape {given.shape}; the prediction is of {rows} inputs in "
+                f"{columns} columns.",
+                hint="Give the class of each new input, or its row of targets.",
+            )
+        if numbered := given.ndim == 1 and columns > 1:
+            for end in (given.min(), given.max()):
+                checks.whole(end.item(), "a class", least=0, most=columns - 1)
+        truth = given if numbered else _columns(given.reshape(rows, columns)).argmax(axis=1)
+        values, errors, every = _columns(self.mean), _columns(self.mean_error), np.arange(rows)
+        found = values.argmax(axis=1)
+        least, rivals = (values - errors)[every, found], values + errors
+        rivals[every, found] = -np.inf
+        unclear = float(np.mean(least <= rivals.max(axis=1)))
+        return Estimate(float(np.mean(found == truth)), unclear, self.method)
 
     @property
     def _spread(self) -> NDArray[Any]:
@@ -97,6 +136,13 @@ class Prediction(Shown):
                 hint="Give own=tp.kernel(net, Z).",
             )
         return self.covariance
+
+
+def _columns(values: NDArray[Any]) -> NDArray[Any]:
+    """A column for each class: one column is beside another of zeros."""
+    import numpy as np
+
+    return values if values.shape[1] > 1 else np.hstack([np.zeros_like(values), values])
 
 
 class Held(Protocol):
@@ -120,6 +166,9 @@ class Held(Protocol):
 
     def matrix(self, kind: str) -> NDArray[Any]:
         """One of the kernels."""
+
+    def eigenvectors(self, kind: str) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Of one of the kernels, behind the eigenvalues."""
 
 
 class Regression:
@@ -214,12 +263,12 @@ class Trained:
     @classmethod
     def of(cls, kernel: Held, kind: str, ridge: float) -> Trained:
         """The eigenvectors of a kernel."""
-        import numpy as np
+        return cls(kernel, kind, ridge, *kernel.eigenvectors(kind))
 
-        if not kernel.symmetric:
-            raise UsageError("the kernel is between two sets of inputs.", hint="Leave out X2.")
-        values, vectors = np.linalg.eigh(kernel.matrix(kind))
-        return cls(kernel, kind, ridge, values, vectors)
+    def weighed(self, weights: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
+        """A function of the kernel, given at the eigenvalues, times columns."""
+        found: NDArray[Any] = self.vectors @ (weights[:, None] * (self.vectors.T @ y))
+        return found
 
     @property
     def sizes(self) -> NDArray[Any]:
@@ -285,7 +334,7 @@ def predicted(
     import numpy as np
 
     trained = Trained.of(kernel, kind, ridge)
-    y = _targets(targets, kernel)
+    y = _targets(targets, len(trained.values))
     c = _cross(cross, kernel, kind)
     if (rate is None) != (steps is None) or (rate is not None and time is not None):
         raise UsageError("the length of the training is not clear.", hint=TIMES)
@@ -294,17 +343,22 @@ def predicted(
         weights, slope = trained.descent(rate, steps)
     else:
         weights, slope = trained.inverse() if time is None else trained.flow(time)
-    moved = (trained.vectors * weights) @ trained.vectors.T
-    beta, b = moved @ y, c @ moved
-    sizes, mine = trained.sizes, _sizes(cross, own, c, kind)
-    error = cross.worst * np.outer(mine, sizes @ abs(beta))
-    if inverse:  # of c A^-1 y: c A^-1 dA A^-1 y
-        error += kernel.worst * np.outer(abs(b) @ sizes, sizes @ abs(beta))
+    beta, b = trained.weighed(weights, y), trained.weighed(weights, c.T).T
+    sizes, mine = trained.sizes, _sizes(cross, own, c, trained, kind)
+    norms = [np.linalg.norm(one, axis=axis) for one, axis in ((c, 1), (b, 1), (y, 0), (beta, 0))]
+    # functions of matrices are as steep in the Frobenius norm as those of numbers
+    away = slope * trained.off * norms[2]
+    if inverse:  # of beta = A^-1 y: (A + dA)^-1 dA beta
+        away = math.sqrt(slope) * trained.off * norms[3]
+    reach = sizes @ abs(beta) + float(np.linalg.norm(sizes)) * away
+    error = cross.worst * np.outer(mine, reach)
+    if inverse:
         rounding = len(y) * EPS * float(abs(trained.values).max())
-        error += rounding * np.outer(np.linalg.norm(b, axis=1), np.linalg.norm(beta, axis=0))
-    else:  # functions of matrices are as steep in the Frobenius norm as those of numbers
-        norms = np.linalg.norm(c, axis=1), np.linalg.norm(y, axis=0)
-        error += slope * trained.off * np.outer(*norms)
+        error += kernel.worst * np.outer(abs(b) @ sizes, reach)
+        error += rounding * np.outer(norms[1], norms[3] + away)
+    else:
+        error += np.outer(norms[0], away)
+    error += len(y) * EPS * np.outer(norms[0], norms[3])  # of the products
     covariance, off = None, 0.0
     if own is not None:
         covariance, off = _covariance(trained, b, cross, own, slope * trained.off * _norm(c))
@@ -332,11 +386,13 @@ def _covariance(
     left = b @ kz.T
     found = kzz - left - left.T + b @ k @ b.T
     top = [float(abs(np.diagonal(one)).max(initial=0.0)) for one in (kzz, k)]
-    norms = float(np.linalg.norm(b, axis=1).max(initial=0.0)), _norm(kz), _norm(k)
-    worst = max(one.worst for one in (trained.kernel, cross, own)) + len(k) * EPS
+    count, reach = len(k), _norm(b)
+    worst = max(one.worst for one in (trained.kernel, cross, own)) + count * EPS
     sums = float(abs(b).sum(axis=1).max(initial=0.0))
-    entries = worst * (math.sqrt(top[0]) + sums * math.sqrt(top[1])) ** 2
-    return (found + found.T) / 2, entries + 2 * off * (norms[1] + norms[0] * norms[2])
+    error = worst * (math.sqrt(top[0]) + sums * math.sqrt(top[1])) ** 2
+    away = worst * math.sqrt(count * top[1]), float(np.linalg.norm(k)) + worst * count * top[1]
+    error += 2 * off * (_norm(kz) + away[0] * math.sqrt(top[0]) + reach * away[1])
+    return (found + found.T) / 2, error + off**2 * away[1]
 
 
 def _norm(rows: NDArray[Any]) -> float:
@@ -346,28 +402,27 @@ def _norm(rows: NDArray[Any]) -> float:
     return float(np.linalg.norm(rows, axis=1).max(initial=0.0))
 
 
-def _sizes(cross: Held, own: Held | None, c: NDArray[Any], kind: str) -> NDArray[Any]:
-    """Roots of the kernels of new inputs with themselves, at the least."""
+def _sizes(
+    cross: Held, own: Held | None, c: NDArray[Any], trained: Trained, kind: str
+) -> NDArray[Any]:
+    """Roots of the kernels of new inputs with themselves; without these as of what is known."""
     import numpy as np
 
     if own is not None and kind in own.kinds:
         return np.asarray(np.sqrt(np.clip(np.diagonal(own.matrix(kind)), 0.0, None)))
-    return np.full(len(c), math.sqrt(abs(c).max(initial=0.0)))
+    sizes = trained.sizes  # a kernel of two inputs is no larger than these roots
+    least = abs(c / np.where(sizes > 0, sizes, np.inf)).max(axis=1)
+    return np.asarray(np.maximum(least, sizes.max()))
 
 
-def _targets(targets: Any, kernel: Held) -> NDArray[Any]:
-    y = checks.inputs(targets, "targets") if _depth(targets) > 1 else None
-    if y is None:
-        y = checks.inputs([[one] for one in targets], "targets")
-    if len(y) != kernel.shape[0]:
-        raise UsageError(f"{len(y)} targets for {kernel.shape[0]} inputs.")
+def _targets(targets: Any, rows: int) -> NDArray[Any]:
+    """A column for each independent output; correlated ones stand below each other."""
+    given = checks.reals(targets, "targets")
+    wide = given.ndim == 1 or (len(given) < rows == given.size)
+    y = checks.inputs(given.reshape(-1, 1) if wide else given, "targets")
+    if len(y) != rows:
+        raise UsageError(f"{len(y)} targets for {rows} inputs.")
     return y
-
-
-def _depth(targets: Any) -> int:
-    import numpy as np
-
-    return np.ndim(targets)
 
 
 def _cross(cross: Held, kernel: Held, kind: str) -> NDArray[Any]:
@@ -384,10 +439,10 @@ def likelihood(trained: Trained, targets: Any) -> Estimate:
     """The logarithm of the probability density of targets, summed over their columns."""
     import numpy as np
 
-    y = _targets(targets, trained.kernel)
+    y = _targets(targets, len(trained.values))
     weights, _ = trained.inverse()
     inner = trained.vectors.T @ y
-    alpha = trained.vectors @ (weights[:, None] * inner)
+    alpha = trained.weighed(weights, y)
     count, columns = y.shape
     determinant = float(np.log(trained.values + trained.ridge).sum())
     fit = float((inner * inner * weights[:, None]).sum())

@@ -20,7 +20,7 @@ from tpcalc import checks
 from tpcalc.errors import EvaluationError, StudyError, TpcalcError, UnknownName, UsageError
 from tpcalc.results import Kernel, Method, load_kernel
 from tpcalc.results.codec import from_json, to_json
-from tpcalc.results.kernel import rounded_up
+from tpcalc.results.estimate import rounded_up
 
 
 def made(nngp: Any, ntk: Any = None, **changes: Any) -> Kernel:
@@ -50,9 +50,9 @@ def test_how_it_prints() -> None:
 
 
 def test_arrays_are_float64_and_cannot_be_changed() -> None:
-    given_array = np.ones((2, 3), dtype=np.float32)
-    found = made(given_array, symmetric=False).nngp
-    assert found is not None and found.dtype == np.float64
+    for given_type, kept_type in ((int, "f8"), (np.float16, "f8"), (np.float32, "f4")):
+        found = made(np.ones((2, 3), dtype=given_type), symmetric=False).nngp
+        assert found is not None and found.dtype == kept_type
     with pytest.raises(ValueError, match="read-only"):
         found[0, 0] = 2.0
     own = np.eye(2)
@@ -265,7 +265,7 @@ def rewritten(path: Path, **changes: Any) -> None:
         ({"provenance": to_json(KERNEL.provenance) | {"type": "Formula"}}, "Formula"),
         ({"ntk": None}, "a matrix is missing"),
         ({"ntk": np.eye(3)}, "different inputs"),
-        ({"ntk": np.eye(8, dtype=np.float32)}, "NTK is of float32, not of float64"),
+        ({"ntk": np.eye(8, dtype=np.float16)}, "NTK is of float16, not of float64"),
         ({"ntk": np.full((8, 8), np.nan)}, "entry 0, 0 of the NTK is nan"),
         ({"kernel": None}, "it has no description"),
         ({"kernel": np.array(1.0)}, "it has no description"),

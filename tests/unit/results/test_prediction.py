@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
 
 import tpcalc as tp
-from tpcalc.errors import EvaluationError, UsageError
+from tpcalc.errors import EvaluationError, TpcalcError, UsageError
 from tpcalc.results import Kernel
 
 RNG = np.random.default_rng(0)
@@ -115,7 +115,7 @@ def test_what_does_not_fit_is_told() -> None:
         K.predict(Y, CROSS, time=1.0, rate=0.1, steps=3)
     with pytest.raises(UsageError, match="between the new inputs"):
         K.predict(Y, CROSS).samples(3)
-    with pytest.raises(UsageError, match="between two sets"):
+    with pytest.raises(UsageError, match="has no eigenvalues"):
         CROSS.predict(Y, CROSS)
     twice = np.concatenate([X, X[:1]])
     singular, cross = tp.kernel(NET, twice), tp.kernel(NET, Z, twice)
@@ -124,3 +124,108 @@ def test_what_does_not_fit_is_told() -> None:
     assert np.isfinite(singular.predict(np.ones(13), cross, ridge=0.1).mean).all()
     with pytest.raises(EvaluationError, match="descent diverges"):
         K.predict(Y, CROSS, rate=50.0, steps=10**5)
+
+
+def test_classes_and_the_share_that_is_right() -> None:
+    labels = np.arange(12) % 3
+    found = K.predict(np.eye(3)[labels], K, kind="nngp")
+    assert found.classes.tolist() == labels.tolist()
+    for targets in (labels, np.eye(3)[labels]):
+        share = found.accuracy(targets)
+        assert (share.value, share.stderr) == (1.0, 0.0)
+    assert found.accuracy((labels + 1) % 3).value == 0.0
+    open_ = replace(found, mean_error=found.mean_error + 0.6)
+    assert open_.accuracy(labels).stderr == 1.0
+    signs = np.where(labels > 0, 1.0, -1.0)
+    two = K.predict(signs, K)
+    assert two.classes.tolist() == (labels > 0).tolist()
+    assert two.accuracy(signs).value == two.accuracy(labels > 0).value == 1.0
+    with pytest.raises(UsageError, match=r"shape \(3,\); the prediction is of 12 inputs"):
+        found.accuracy([0, 1, 2])
+    with pytest.raises(UsageError, match="a class is 7"):
+        found.accuracy([7] * 12)
+
+
+def test_new_inputs_in_blocks_share_one_decomposition() -> None:
+    many = np.random.default_rng(5).normal(size=(50, 6))
+    kernel = tp.kernel(NET, X)
+    whole = kernel.predict(Y, tp.kernel(NET, many, X)).mean
+    blocks = [kernel.predict(Y, tp.kernel(NET, many[k : k + 20], X)).mean for k in (0, 20, 40)]
+    np.testing.assert_allclose(np.concatenate(blocks), whole, rtol=1e-12)
+    assert kernel.eigenvectors("ntk")[1] is kernel.eigenvectors("ntk")[1]
+    values, vectors = kernel.eigenvectors("ntk")
+    np.testing.assert_allclose((vectors * values) @ vectors.T, kernel.ntk, atol=1e-12)
+    np.testing.assert_array_equal(values[::-1], kernel.spectrum("ntk"))
+
+
+def test_kernels_are_written_where_they_are_wanted() -> None:
+    rooms = {kind: np.full((12, 12), np.nan) for kind in ("nngp", "ntk")}
+    found = tp.kernel(NET, X, out=rooms)
+    for kind in found.kinds:
+        assert np.shares_memory(getattr(found, kind), rooms[kind])
+        np.testing.assert_array_equal(rooms[kind], getattr(K, kind))
+    small = {"ntk": np.empty((12, 12), np.float32)}
+    rounded = tp.kernel(NET, X, kinds="ntk", out=small)
+    sizes = np.sqrt(np.diagonal(both(K)[1]))
+    gap = np.abs(rounded.matrix("ntk") - both(K)[1]) / np.outer(sizes, sizes)
+    assert 1e-9 < gap.max() <= rounded.error < 1e-7
+    assert rounded.ntk is not None and rounded.ntk.dtype == np.float32
+    one, other = rounded.predict(Y, CROSS, ridge=0.1), K.predict(Y, CROSS, ridge=0.1)
+    assert (np.abs(one.mean - other.mean) <= one.mean_error).all()
+    odd = tp.ResNet(2, "elu")  # no chain: what was computed is copied
+    found = tp.kernel(odd, X, out=rooms)
+    np.testing.assert_array_equal(rooms["nngp"], tp.kernel(odd, X).nngp)
+
+
+@pytest.mark.parametrize(
+    ("out", "match"),
+    [
+        ({"ntk": np.empty((12, 11))}, "12 x 12 inputs"),
+        ({"ntk": np.empty((12, 12), int)}, "float64 or float32"),
+        ({"ntk": np.empty((24, 12))[::2]}, "part of another"),
+        ({"nothing": np.empty((12, 12))}, "nothing"),
+        ([np.empty((12, 12))], "out"),
+    ],
+)
+def test_places_for_kernels_that_do_not_fit_are_told(out: Any, match: str) -> None:
+    with pytest.raises(TpcalcError, match=match):
+        tp.kernel(NET, X, out=out)
+
+
+def test_what_float32_cannot_hold_is_told() -> None:
+    out = {"ntk": np.empty((12, 12), np.float32)}
+    for size, match in ((1e-24, "too small for float32"), (1e24, "not a finite")):
+        with pytest.raises(EvaluationError, match=match):
+            tp.kernel(tp.MLP(2, "relu"), X * size, out=out)
+
+
+def test_correlated_outputs_have_a_target_each() -> None:
+    net = tp.RNN(2, "erf")
+    x, z = np.random.default_rng(3).normal(size=(2, 5, 4))
+    found, cross = tp.kernel(net, x), tp.kernel(net, z, x)
+    count = found.outputs("ntk")
+    y = np.random.default_rng(4).normal(size=(5, count))
+    told = found.predict(y, cross, tp.kernel(net, z)).mean
+    direct = cross.matrix("ntk") @ np.linalg.solve(found.matrix("ntk"), y.reshape(-1, 1))
+    np.testing.assert_allclose(told, direct, rtol=1e-9)
+
+
+@pytest.mark.parametrize("steps", [2, 3])
+def test_prediction_is_the_limit_of_training(steps: int) -> None:
+    """The program of a training run knows nothing of kernels; outputs are Gaussian in its limit."""
+    rng = np.random.default_rng(0)
+    x, z, y, rate = rng.normal(size=(2, 3)), rng.normal(size=(1, 3)), np.array([1.0, -0.5]), 0.2
+    net = tp.MLP(1, "erf", weight_variance=2)
+    options: dict[str, Any] = {"batch": 2, "lr": rate, "queries": z.tolist(), "watch": ()}
+    run = tp.train(net, "ntk", tp.Samples(x.tolist(), y[:, None].tolist()), steps=steps, **options)
+    limit = tp.limit(run, outputs=[f"f[{steps},*]"], seed=0)
+    seen, new, across = (tp.kernel(net, *one, scale=1) for one in ((x,), (z,), (z, x)))
+    how = {"rate": rate / 2, "steps": steps}  # the loss of a run is the mean of (f - y)^2 / 2
+    told = [seen.predict(y, seen, seen, **how), seen.predict(y, across, new, **how)]
+    mean = np.concatenate([one.mean[:, 0] for one in told])
+    error = np.concatenate([one.mean_error[:, 0] for one in told])
+    deviation = np.concatenate([one.deviation for one in told])
+    for k in range(3):
+        found = limit[f"f[{steps},{k}]"]
+        assert abs(found.value - mean[k]) <= found.stderr + error[k] + 1e-14
+        assert found.std == pytest.approx(deviation[k], abs=(found.std_error or 0.0) + 1e-12)

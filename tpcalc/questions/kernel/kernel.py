@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,7 @@ def kernel(
     threads: int | None = None,
     labels: Sequence[object] = (),
     progress: Progress | None = None,
+    out: Mapping[str, Array] | None = None,
 ) -> Kernel:
     """The NNGP and the NTK of a network, or of the scalar outputs of a program.
 
@@ -86,6 +88,9 @@ def kernel(
         threads: Parts of the kernel computed at once (default: one for each core).
         labels: The class of each row, for pictures.
         progress: Called with a fraction and a text.
+        out: Arrays that the kernels are written into, ``{"ntk": np.empty((N, M))}``; the answer
+            holds them, and changes with them. Arrays of float32 hold kernels that were computed in
+            float64 and rounded, which their error says.
 
     Returns:
         The kernels with their method and error; matrices of shape (N, M), or (N, K, M, K) for a
@@ -127,6 +132,8 @@ def kernel(
             raise UsageError("trained names inputs of a program; of a network give layers.")
         exponents = find_parameterization(parameterization)
         task = network(model, X, X2, exponents, layers, scale, wanted)
+        if out is not None:
+            task = replace(task, rooms=_rooms(out, task))
         try:
             with np.errstate(all="ignore"):  # what is not finite is refused by the record
                 found = answer(task, method, seed, threads, progress)
@@ -140,18 +147,19 @@ def kernel(
     else:
         program = _program(model)
         own = None if parameterization == "ntk" else parameterization
-        _for_networks(X=X, X2=X2, layers=layers, scale=scale, parameterization=own)
+        _for_networks(X=X, X2=X2, layers=layers, scale=scale, parameterization=own, out=out)
         found = program_kernel(program, wanted, trained, method, seed, progress)
         words, digest = "a program", program.digest
     settings = {"method": method, **found.settings}
     record = provenance(digest, seed, settings, time.perf_counter() - started)
     matrices = {kind: _squeezed(matrix) for kind, matrix in found.matrices.items()}
+    rounding = max((_written(matrices, *room) for room in (out or {}).items()), default=0.0)
     return Kernel(
         matrices.get("nngp"),
         matrices.get("ntk"),
         found.method,
-        found.error,
-        found.coincident,
+        found.error + rounding,
+        None if found.coincident is None else found.coincident + rounding,
         found.independent,
         found.notes,
         X2 is None,
@@ -194,6 +202,43 @@ def _squeezed(matrix: Array) -> Array:
     return matrix[:, 0, :, 0] if matrix.ndim == 4 and matrix.shape[1] == 1 else matrix
 
 
+def _rooms(out: Any, task: Network) -> dict[str, Array]:
+    """The arrays that loops can write into, once all of them fit."""
+    shape = len(task.left.rows), len((task.right or task.left).rows)
+    for kind, room in checks.of_type(out, dict, "out").items():
+        checks.one_of("kernel to be written", kind, task.kinds)
+        known = isinstance(room, np.ndarray) and room.dtype in (np.float64, np.float32)
+        if not known or room.shape[:1] + room.shape[room.ndim // 2 :][:1] != shape:
+            raise UsageError(
+                f"out[{kind!r}] is no array of float64 or float32 of {shape[0]} x {shape[1]} "
+                "inputs.",
+                hint=f"Give np.empty({shape}).",
+            )
+        if not (room.flags.writeable and room.flags.c_contiguous):
+            raise UsageError(f"out[{kind!r}] is read-only or a part of another array.")
+    return {kind: room for kind, room in out.items() if room.ndim == 2 and room.dtype == np.float64}
+
+
+def _written(matrices: dict[str, Array], kind: str, room: Array) -> float:
+    """Put a kernel where it is wanted; what that changes, in units of its own size."""
+    found = matrices[kind]
+    if room.shape != found.shape:
+        raise UsageError(f"out[{kind!r}] has shape {room.shape}; the kernel has {found.shape}.")
+    matrices[kind] = room
+    if room.dtype == np.float64:
+        if room is not found:
+            room[:] = found
+        return 0.0
+    if np.any((found != 0) & (abs(found) < np.finfo(np.float32).tiny)):
+        raise EvaluationError(
+            f"the {kind.upper()} has entries that are too small for float32.",
+            hint="Give arrays of float64, or scale the inputs.",
+        )
+    with np.errstate(over="ignore"):  # what is not finite is refused by the record
+        room[:] = found
+    return 2.0**-24
+
+
 def answer(
     task: Network,
     method: str,
@@ -206,7 +251,7 @@ def answer(
     fused: Found | None = None
     if chain is not None and (chain.method is Method.EXACT or method == "auto"):
         with suppress(NotSettled):
-            fused = run_chain(chain, task.left, task.right, task.kinds, threads, progress)
+            fused = run_chain(chain, task, threads, progress)
             if max(fused.error, fused.coincident or 0.0) <= LOST:
                 return fused
     methods = chosen(method)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, lru_cache, partial
 from typing import Any, NamedTuple
@@ -58,6 +58,7 @@ class Network:
         right: Those of the columns; None: the same.
         layers: The layers that are trained; None: all.
         kinds: Of ``"nngp"``, ``"ntk"``.
+        rooms: Arrays that kernels may be written into.
     """
 
     architecture: Architecture
@@ -66,6 +67,7 @@ class Network:
     right: Inputs | None
     layers: frozenset[int] | None
     kinds: tuple[str, ...]
+    rooms: Mapping[str, Array] = field(default_factory=dict)
 
     @property
     def digest(self) -> str:
@@ -273,32 +275,25 @@ def _at(tape: Tape, space: NumpySpace, values: Array) -> Array:
     return found
 
 
-def run_chain(
-    fused: Fused,
-    left: Inputs,
-    right: Inputs | None,
-    kinds: Sequence[str],
-    threads: int | None,
-    progress: Progress | None,
-) -> Found:
+def run_chain(fused: Fused, task: Network, threads: int | None, progress: Progress | None) -> Found:
     """The kernels of a chain.
 
     Source: Jacot, Gabriel, Hongler, Neural Tangent Kernel, Theorem 1.
     """
+    left, right, kinds = task.left, task.right, task.kinds
     others = None if right is None else right.rows[:, 0]
     gram = Gram(left.rows[:, 0], others, left.scale)
-    found = chain_kernels(
-        gram, fused.chain, kinds=kinds, threads=threads, progress=progress, smooth=fused.smooth
-    )
+    asked: dict[str, Any] = {"kinds": kinds, "threads": threads, "progress": progress}
+    found = chain_kernels(gram, fused.chain, smooth=fused.smooth, rooms=task.rooms, **asked)
     matrices = {kind: getattr(found, kind) for kind in kinds}
-    asked = "ntk" in kinds
+    tangent = "ntk" in kinds
     return Found(
         matrices,
         fused.method,
         found.relative_error,
         found.near_error or None,
-        True if asked else None,
-        (SIMPLE,) if asked else (),
+        True if tangent else None,
+        (SIMPLE,) if tangent else (),
         {"route": "fused chain" if fused.smooth is None else "series of each layer"},
     )
 

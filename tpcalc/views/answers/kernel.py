@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from tpcalc.results import Kernel, Method
-from tpcalc.results.kernel import rounded_up
+from tpcalc.results.estimate import rounded_up
 from tpcalc.views.numbers import Measure, count, counted, measured, plain
 from tpcalc.views.panels import Figure, Panel, Series
 from tpcalc.views.plots import round_ticks, whole_ticks
