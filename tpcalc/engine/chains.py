@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tpcalc import checks
 from tpcalc.arrays import Array, Index
 from tpcalc.doors.budget import spend
 from tpcalc.doors.machine import available_cores
@@ -67,7 +66,7 @@ def chain_kernels(
     smooth: Smooth | None = None,
     rooms: Mapping[str, Array] | None = None,
 ) -> ChainKernels:
-    """NNGP and tangent kernels of a chain on a set of inputs; ``smooth``: its activation.
+    """NNGP and tangent kernels (``kinds``) of a chain; ``smooth``: its activation.
 
     Where ``rooms`` holds an array of a kind, it is written and returned.
 
@@ -81,27 +80,18 @@ def chain_kernels(
         >>> found.ntk.round(12).tolist()
         [[2.0, 0.318309886184], [0.318309886184, 2.0]]
     """
-    wanted = frozenset(kinds)
-    if not wanted or not wanted <= set(KINDS):
-        raise EvaluationError(
-            f"kinds are {sorted(wanted)}, which is not a choice from {list(KINDS)}.",
-            where="chain_kernels",
-            hint="Use kinds=('nngp', 'ntk') or one of them.",
-        )
-    if threads is not None:
-        checks.whole(threads, "threads", least=1, hint="Use threads=None for one on each core.")
     shape = len(gram.inputs), len(gram.inputs if gram.others is None else gram.others)
     given = rooms or {}
-    _check_memory(gram, shape, len(wanted - given.keys()))
-    sizes = {kind: shape if kind in wanted else (0, 0) for kind in KINDS}
+    _check_memory(gram, shape, len(set(kinds) - given.keys()))
+    sizes = {kind: shape if kind in kinds else (0, 0) for kind in KINDS}
     out = {k: given[k] if k in given else np.empty(size) for k, size in sizes.items()}
     error, near = 0.0, 0.0
     if shape[0] and shape[1]:
         run = partial(_run, chain.depth, gram, threads, progress)
         error, near = _filled(gram, chain, smooth, out, run)
     return ChainKernels(
-        nngp=out["nngp"] if "nngp" in wanted else None,
-        ntk=out["ntk"] if "ntk" in wanted else None,
+        nngp=out["nngp"] if "nngp" in kinds else None,
+        ntk=out["ntk"] if "ntk" in kinds else None,
         relative_error=error,
         near_error=near,
     )

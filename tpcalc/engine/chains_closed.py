@@ -27,12 +27,7 @@ class Closed:
     forms: Array
     readout: float
     worst: Array  # the largest errors of each tile: of K and w, away from coincidence and near it
-    coordinates: int
-
-    @property
-    def finite(self) -> bool:
-        """Whether kernels stay within float64."""
-        return all(bool(np.isfinite(one).all()) for one in (*self.tables, *self.ends))
+    finite: bool  # whether kernels stay within float64
 
     def run(self, tiles: Index, nngp: Array, ntk: Array) -> None:
         """Fill tiles of the results."""
@@ -48,11 +43,12 @@ def closed_table(gram: Gram, chain: Chain) -> Closed:
     forms = forms_of(chain, unit)
     rounding = EPS * (4 + pair[0].shape[1] / 8)  # of inner products, which are summed by eights
     first = np.array([unit * gram.factor * chain.first_weight, unit * chain.first_bias, rounding])
-    tables, ends, (x, y) = [], [], (len(pair[0]), whole(len(pair[1])))
+    tables, ends, (x, y), finite = [], [], (len(pair[0]), whole(len(pair[1]))), True
     for squares in (pair[4], pair[5][:y]) if gram.others is not None else (pair[5][:y],):
         table = np.empty((NUMBERS * chain.depth, squares.size))
         end = np.empty((5, squares.size))
-        lengths(row, chain.turn, first[0] * squares + first[1], rounding, forms, table, end)
+        q = first[0] * squares + first[1]
+        finite &= lengths(row, chain.turn, q, rounding, forms, table, end)
         if chain.residual is not None:
             end[1] += end[0]
             end[3] += end[2]
@@ -70,5 +66,5 @@ def closed_table(gram: Gram, chain: Chain) -> Closed:
         forms,
         0.0 if chain.residual is None else 1.0,
         np.zeros((-(-x // ROWS), -(-y // COLUMNS), 4)),
-        int(pair[0].shape[1]),
+        finite,
     )

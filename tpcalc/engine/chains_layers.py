@@ -48,10 +48,11 @@ its K before the first."""
 @exact
 def lengths(
     row: int, turn: float, q0: Array, rounding: float, forms: Array, table: Array, ends: Array
-) -> None:
-    """The numbers of single inputs in all layers."""
+) -> bool:
+    """The numbers of single inputs in all layers; whether all of them are finite."""
     pair, two = np.zeros(2), np.zeros(2)
     b0, b1, b2, covariance = np.zeros(2), np.zeros(2), np.zeros(2), np.zeros(2)
+    total = 0.0
     for i in range(q0.size):
         q = q0[i]
         w, dq = q, rounding * q
@@ -81,7 +82,11 @@ def lengths(
             w = (keep + m * g) * w + m * v + s
             dt += EPS * w
             q = after
+            for number in range(NUMBERS):
+                total += 0.0 * table[at + number, i]
         ends[0, i], ends[1, i], ends[2, i], ends[3, i] = q, w, dq, dt
+        total += 0.0 * (q + w + dq + dt)
+    return total == 0.0
 
 
 @exact

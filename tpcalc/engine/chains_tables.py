@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -20,32 +20,18 @@ if TYPE_CHECKING:
 
 Family = Literal["abrelu", "erf", "gelu", "sin", "exp", "gaussian", "smooth"]
 FAMILIES: tuple[Family, ...] = ("abrelu", "erf", "gelu", "sin", "exp", "gaussian", "smooth")
-LARGEST, LEAST = 1e140, 1e-140  # norms of inputs whose squares are safely within float64
 
 
 @dataclass(frozen=True, eq=False)
 class Gram:
-    """Inputs and the scale of their Gram matrix, G = factor * inputs @ others.T."""
+    """Inputs and the scale of their Gram matrix, G = factor * inputs @ others.T.
 
-    inputs: Array  # shape (N, d), float64
+    They are float64 and contiguous, finite, and of a size whose squares are.
+    """
+
+    inputs: Array  # shape (N, d)
     others: Array | None = None  # shape (M, d); None: the inputs themselves
     factor: float = 1.0  # for example 1 / d
-
-    def __post_init__(self) -> None:
-        hint = "Use for example 1 / (number of coordinates)."
-        checks.real(self.factor, "the factor of the Gram matrix", above=0, hint=hint)
-        object.__setattr__(self, "inputs", _checked(self.inputs, "inputs"))
-        if self.others is None:
-            return
-        object.__setattr__(self, "others", _checked(self.others, "others"))
-        lengths = self.inputs.shape[1], self.others.shape[1]
-        if lengths[0] != lengths[1]:
-            raise EvaluationError(
-                f"inputs have {lengths[0]} coordinates and others {lengths[1]}; inner products "
-                "need the same number.",
-                where="Gram",
-                hint="Give both sets the same coordinates.",
-            )
 
 
 @dataclass(frozen=True)
@@ -84,40 +70,6 @@ class Chain:
             )
 
 
-def _checked(values: Any, name: str) -> Array:
-    """Inputs as a float64 array that the loops can read, or an error that says what is wrong."""
-    try:
-        array = np.ascontiguousarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise EvaluationError(f"{name} are not numbers: {error}.", where="Gram") from error
-    if np.ndim(values) != 2:
-        raise EvaluationError(
-            f"{name} have shape {np.shape(values)}; a set of inputs has shape (N, d).",
-            where="Gram",
-            hint="Flatten every input into one row.",
-        )
-    if array.size == 0:
-        return array
-    if not np.isfinite(array).all():
-        row = int(np.argmin(np.isfinite(array).all(axis=1)))
-        raise EvaluationError(
-            f"row {row} of {name} has an entry that is infinite or not a number.",
-            where="Gram",
-            hint="Remove such inputs.",
-        )
-    sizes = np.maximum(array.max(axis=1), -array.min(axis=1))
-    bad = (sizes > LARGEST) | ((sizes < LEAST) & (sizes > 0))
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise EvaluationError(
-            f"row {row} of {name} has entries up to {sizes[row]:.1e}, whose squares leave the "
-            "range of float64.",
-            where="Gram",
-            hint="Rescale the inputs.",
-        )
-    return array
-
-
 ROUNDING = 2.0**-52
 EPS = ROUNDING / 2
 ROUNDINGS = 4.0  # of a value or a slope of a smooth activation
@@ -141,11 +93,6 @@ class Table:
     error: float  # relative, away from coincidence
     near_error: float  # of nearly coincident inputs
     layers: Index = field(default_factory=lambda: np.zeros(2, np.int64))  # of plain ones; long ones
-
-    @property
-    def coordinates(self) -> int:
-        """Of an input."""
-        return int(self.pair[0].shape[1])
 
     def run(self, tiles: Index, nngp: Array, ntk: Array) -> None:
         """Fill tiles of the results."""

@@ -72,6 +72,11 @@ def carry_out(
         >>> sorted(found)
         [0, 1, 2]
     """
+    if threads < 2:
+        for number, job in enumerate(jobs, 1):
+            job()
+            report(number / len(jobs))
+        return
     left, stop, done = iter(jobs), Event(), list[None]()
 
     def work() -> None:
@@ -80,12 +85,7 @@ def carry_out(
                 return
             job()
             done.append(None)
-            if threads < 2:
-                report(len(done) / len(jobs))
 
-    if threads < 2:
-        work()
-        return
     with ThreadPoolExecutor(threads) as pool:
         try:
             workers = [pool.submit(work) for _ in range(threads)]
