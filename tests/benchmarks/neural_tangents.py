@@ -5,7 +5,9 @@
 The other interpreter needs ``neural-tangents==0.6.5`` (tried with ``jax==0.4.34``,
 ``jaxlib==0.4.34``, ``numpy<2.3``); it may be of an environment of its own. Both sides take turns,
 and the best round of each counts. Printed as Markdown; nothing is
-asserted. ``--write`` keeps the figures and writes ``docs/benchmarks.md``.
+asserted. ``--write`` keeps the figures and writes ``docs/benchmarks.md``. ``--table`` has every
+activation at 64, 500 and 1000 inputs of 16 features instead (``--only gelu tanh``: some of them);
+their numerical duals are timed for 64 inputs alone.
 """
 
 from __future__ import annotations
@@ -24,6 +26,25 @@ INPUTS, LENGTH = 1000, 64
 DEPTHS = (3, 10, 30)
 CASES = tuple((name, depth) for name in ("relu", "erf") for depth in DEPTHS)
 DEGREES = (25, 100)
+SIZES = (64, 500, 1000)
+ACTIVATIONS = {  # theirs, and ours
+    "relu": ("stax.Relu()", "relu"),
+    "erf": ("stax.Erf()", "erf"),
+    "gelu": ("stax.Gelu()", "gelu"),
+    "sin": ("stax.Sin()", "sin"),
+    "cos": ("stax.Cos()", "cos"),
+    "rbf": ("stax.Rbf(0.5)", "sin(z + 0.78539816339744831)*2^0.5"),
+    "exp": ("stax.Exp()", "exp"),
+    "gaussian": ("stax.Gaussian()", "exp(-z^2)"),
+    "cubic": ("stax.Polynomial([.1, .5, .2, .1])", "0.1 + 0.5*z + 0.2*z^2 + 0.1*z^3"),
+    "tanh": ("numeric(jnp.tanh)", "tanh"),
+    "swish": ("numeric(jax.nn.swish)", "swish"),
+    "z*tanh(softplus(z))": ("numeric(lambda z: z * jnp.tanh(jax.nn.softplus(z)))", "mish"),
+    "softplus": ("numeric(jax.nn.softplus)", "softplus"),
+    "elu": ("numeric(jax.nn.elu)", "elu"),
+    "selu": ("numeric(jax.nn.selu)", "selu"),
+}
+VARIANCES = {"exp": 0.16, "cubic": 0.64}  # of weights; others 1.96; biases .01
 
 THEIRS = """
 import json, sys, time
@@ -36,7 +57,14 @@ from neural_tangents import stax
 imported = time.perf_counter() - start
 
 
-def network(name, depth):
+def numeric(function):
+    return stax.ElementwiseNumerical(function, deg=25)
+
+
+def network(name, depth, layer="", weight=1.4):
+    if layer:
+        parts = [part for _ in range(depth) for part in (stax.Dense(1, weight, 0.1), eval(layer))]
+        return stax.serial(*parts, stax.Dense(1, 1.0, 0.0))[2]
     weight, bias = {"relu": (2**0.5, None), "erf": (1.5, 0.1)}[name]
     dense = stax.Dense(1, W_std=weight, b_std=bias)
     layer = {"relu": stax.Relu, "erf": stax.Erf}[name]
@@ -59,7 +87,7 @@ for line in sys.stdin:
         print(json.dumps([np.asarray(part).tolist() for part in found]), flush=True)
         continue
     inputs = jnp.array(np.load(task["inputs"]))
-    kernel = network(task["name"], task["depth"])
+    kernel = network(task["name"], task["depth"], *task.get("layer", ()))
     if task["what"] == "compiled":
         kernel = jax.jit(kernel, static_argnums=(2,))
     seconds = []
@@ -195,6 +223,50 @@ def measure(python: str, folder: Path, rounds: int) -> list[dict[str, float | st
     return rows
 
 
+def table(python: str, folder: Path, rounds: int, names: list[str]) -> None:
+    """A line for each activation and depth: times here, and how many times as long theirs take."""
+    import numpy as np
+
+    import tpcalc as tp
+
+    print("| activation | depth | " + " | ".join(f"{n}: ms | ratio | stated" for n in SIZES) + " |")
+    print("| --- " * (2 + 3 * len(SIZES)) + "|")
+    for name in names:
+        layer, own = ACTIVATIONS[name]
+        variance = VARIANCES.get(name, 1.96)
+        for depth in DEPTHS:
+            cells = []
+            network = tp.MLP(depth, own, weight_variance=variance, bias_variance=0.01)
+            for size in SIZES:
+                values = np.random.default_rng(0).standard_normal((size, 16))
+                place = folder / f"{size}.npy"
+                np.save(place, values)
+                kernels, ours, best = tp.kernel(network, values), [], float("nan")
+                numeric = layer.startswith("numeric")
+                with_peer = size == SIZES[0] or not numeric
+                process = started(python) if with_peer else None
+                task = {"inputs": str(place), "name": name, "depth": depth}
+                task["layer"] = layer, variance**0.5
+                task["rounds"] = 3 if numeric else 12 if size < 500 else 5
+                for _ in range(rounds):
+                    if process is not None:
+                        found = [ask(process, what=one, **task) for one in ("compiled", "eager")]
+                        seconds = [time for one in found for time in one["seconds"][1:]]
+                        best = min([*seconds, *([] if best != best else [best])])
+                    for _ in range(8 if ours and min(ours) > 0.1 else 40):
+                        start = time.perf_counter()
+                        kernels = tp.kernel(network, values)
+                        ours.append(time.perf_counter() - start)
+                if process is not None:
+                    process.stdin.close()
+                    process.wait()
+                ratio = "" if best != best else f"{best / min(ours):.2g}"
+                cells.append(f"{1e3 * min(ours):.2f} | {ratio} | {kernels.error:.0e}")
+                peer = None if best != best else ("neural-tangents", best)
+                figures.figure("activations", f"{name}, {depth}, {size}", min(ours), peer=peer)
+            print(f"| {name} | {depth} | {' | '.join(cells)} |", flush=True)
+
+
 def elu_exact(corr: float) -> tuple[float, float, float, float]:
     """E phi phi and E phi' phi' of ELU at correlation 1 and another, unit variances.
 
@@ -269,7 +341,15 @@ def main() -> None:
     parser.add_argument("--python", required=True, help="interpreter that has neural-tangents")
     parser.add_argument("--rounds", type=int, default=3, help="processes of each side per case")
     parser.add_argument("--write", action="store_true", help="keep the figures, write the page")
+    parser.add_argument("--table", action="store_true", help="every activation")
+    parser.add_argument("--only", nargs="+", default=list(ACTIVATIONS), choices=list(ACTIVATIONS))
     options = parser.parse_args()
+    if options.table:
+        with tempfile.TemporaryDirectory() as folder:
+            table(options.python, Path(folder), options.rounds, options.only)
+        if options.write:
+            figures.keep(add=True)
+        return
     with tempfile.TemporaryDirectory() as folder:
         rows = measure(options.python, Path(folder), options.rounds)
     print(f"\nNNGP and NTK of {INPUTS} inputs, d = {LENGTH}, float64, milliseconds, best rounds\n")
