@@ -38,8 +38,10 @@ class Given:
     def domain(self) -> tuple[float, float]:
         """The open interval on which it is defined, where the catalogue says it."""
         own = self.expr
-        named = isinstance(own, Call) and own.arg == Var(0) and own.atom.name in REGISTRY
-        return REGISTRY[own.atom.name].domain if named else (-inf, inf)  # type: ignore[attr-defined]
+        if not isinstance(own, Call) or own.arg != Var(0) or own.atom.name not in REGISTRY:
+            return -inf, inf
+        listed = REGISTRY[own.atom.name]
+        return listed.domain if listed(*own.atom.params).function == own.atom else (-inf, inf)
 
 
 def as_activation(source: Any, where: str | None = None) -> Given:

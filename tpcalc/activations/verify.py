@@ -357,6 +357,23 @@ def _analytic(activation: Activation) -> Iterator[str]:
             yield f"it is 0 on a part of the piece at {z[pieces == piece][zero][0]:.3g}"
 
 
+def _order(activation: Activation) -> Iterator[str]:
+    import numpy as np
+
+    declared = activation.facts.order
+    if declared is None:
+        return
+    low, high = activation.domain
+    sides = [side for side, end in ((-1.0, low), (1.0, high)) if not isfinite(end)]
+    near, far = (
+        max(abs(np.log(abs(_values(activation, [side * size])[0]))) for side in sides)
+        for size in (100.0, 400.0)
+    )
+    found = np.log(far / near) / np.log(4.0)
+    if activation.facts.growth is not None or found > declared + 0.2:
+        yield f"declared order {declared}, found {found:.3g}"
+
+
 _CHECKS: dict[str, Callable[[Activation], Iterator[str]]] = {
     "value_at_zero": _value,
     "slope_at_zero": _slope,
@@ -368,6 +385,7 @@ _CHECKS: dict[str, Callable[[Activation], Iterator[str]]] = {
     "homogeneity": _homogeneity,
     "kinks": _kinks,
     "growth": _growth,
+    "order": _order,
     "derivative": _derivative,
     "sympy": _display,
     "pieces": _pieces,

@@ -239,7 +239,7 @@ def _growing(graph: LimitGraph) -> list[str]:
 
 def _is_slow(call: Call) -> bool:
     """Whether this is the logarithm of what stays above 0: smaller than its argument."""
-    return call.atom.name == "log" and least(call.arg) > 0
+    return call.atom.facts.order == 0 and least(call.arg) > 0
 
 
 def _rare(rare: Mapping[str, str]) -> list[str]:

@@ -50,6 +50,9 @@ class Facts:
     kinks: tuple[float, ...] = ()
     # degree of the smallest polynomial bound of |f|; None if f grows faster; it may hold symbols
     growth: Degree | None = Fraction(1)
+    # a k such that |log |f|| is at most of order |z|^k far from 0, for a growth of None: 0 of
+    # logarithms; None where nothing is known
+    order: int | None = None
     value_at_zero: float = 0.0  # f(0)
     slope_at_zero: float | None = None  # f'(0), or None where f has no derivative at 0
     least: float = -inf  # a number that f is nowhere below

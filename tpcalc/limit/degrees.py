@@ -73,10 +73,10 @@ def _without_growth(expr: Call, of: Callable[[Expr], Degree]) -> Degree:
     """The degree of a function that is bounded by no power of its argument."""
     if is_bounded(expr):
         return ZERO
-    inner = of(expr.arg)
-    if expr.atom.name == "log":
+    inner, order = of(expr.arg), expr.atom.facts.order
+    if order == 0:
         return inner if least(expr.arg) > 0 else None
-    return inf if expr.atom.name == "exp" and inner is not None and inner < 2 else None
+    return inf if order and inner is not None and order * inner < 2 else None
 
 
 def of_forms(rows: Sequence[Degree], cols: Sequence[Degree], forms: Sequence[int]) -> list[Degree]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from tpcalc.activations.entries.relu_pow import relu_pow
 from tpcalc.exponents import Ex, as_ex
 from tpcalc.functions import Call, Expr, Fn
 from tpcalc.networks.network import Architecture, Rewritten, is_sum
@@ -35,10 +36,11 @@ def power_of(network: Architecture) -> Ex | None:
         ('1', None)
     """
     found = function_of(network)
-    if not isinstance(found, Call) or found.atom.name not in ("relu", "relu_pow"):
+    if not isinstance(found, Call) or found.atom.facts.homogeneity is None:
         return None
     degree = found.atom.facts.homogeneity
-    return degree if isinstance(degree, Ex) else as_ex(Fraction(str(degree)))
+    power = degree if isinstance(degree, Ex) else as_ex(Fraction(str(degree)))
+    return power if found.atom == relu_pow(power) else None
 
 
 @dataclass(frozen=True)

@@ -162,6 +162,11 @@ def test_p_is_the_power_of_an_activation_wherever_it_stands() -> None:
     assert found.steps == fixed.steps
 
 
+STEEP = tp.function(  # no ReLU, whatever it is called
+    "relu", lambda xp, z: xp.where(z > 0, 3 * z, z), homogeneity=1, kinks=[0.0]
+)
+
+
 @pytest.mark.parametrize(
     ("network", "symbolic", "words"),
     [
@@ -169,6 +174,7 @@ def test_p_is_the_power_of_an_activation_wherever_it_stands() -> None:
         (plain(2, biased=2), "L", "biases in all layers"),
         (tp.network(gated), "L", "this is the network gated of 3 parameters"),
         (tp.MLP(2, "linear"), "p", "do not share one activation"),
+        (tp.MLP(2, STEEP), "p", "relu is none"),
     ],
 )
 def test_symbols_that_a_network_has_not(

@@ -9,7 +9,7 @@ EXP: Atom = Atom(
     "exp",
     evaluate=lambda xp, z: xp.exp(z),
     derivative=lambda z: EXP(z),
-    facts=Facts(growth=None, value_at_zero=1.0, slope_at_zero=1.0, least=0.0, tame=True),
+    facts=Facts(growth=None, order=1, value_at_zero=1.0, slope_at_zero=1.0, least=0.0, tame=True),
     sympy=in_sympy(lambda sp, z: sp.exp(z)),
 )
 

@@ -12,7 +12,7 @@ LOG = Atom(
     evaluate=lambda xp, z: xp.log(z),
     derivative=lambda z: 1 / z,
     # No polynomial bounds it near 0, where it tends to -infinity.
-    facts=Facts(kinks=(0.0,), growth=None, value_at_zero=-inf),
+    facts=Facts(kinks=(0.0,), growth=None, order=0, value_at_zero=-inf),
     sympy=in_sympy(lambda sp, z: sp.log(z)),
 )
 

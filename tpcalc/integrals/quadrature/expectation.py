@@ -50,9 +50,9 @@ def _has_mean(factor: Expr) -> bool:
     a cube is small.
     """
     for part in walk(factor):
-        if isinstance(part, Call) and part.atom.name == "exp" and least(-part.arg) == -inf:
+        if isinstance(part, Call) and part.atom.facts.order and least(-part.arg) == -inf:
             degree = degree_of(part.arg, (Fraction(1),), ())
-            if degree is None or degree > 2:
+            if degree is None or part.atom.facts.order * degree > 2:
                 return False
     return True
 
