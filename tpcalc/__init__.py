@@ -12,8 +12,8 @@ Networks:
 Programs of training runs:
     Training, train, Samples, digits, csv; images (labelled, for classification)
 Questions:
-    orders, check, first_order (of the first steps), solve, phases, measure, limit, kernel,
-    simulate, compare, equivalent, report,
+    orders, check, first_order (of the first steps), solve, phases, measure, limit,
+    kernel, empirical_kernel (of finite networks), simulate, compare, equivalent, report,
     coordinate_check, suggest (of modules of torch: what was measured, what to change),
     (limit and simulate take depths= and depth= of a run of L blocks, or its start),
     regularity (of weights along the depth, and the power of L that suits them),
@@ -65,6 +65,7 @@ _PUBLIC = {
     "tpcalc.questions.equivalent": "equivalent",
     "tpcalc.questions.first_order": "first_order",
     "tpcalc.questions.initial_weights": "initial_weights",
+    "tpcalc.questions.kernel.empirical": "empirical_kernel",
     "tpcalc.questions.kernel.kernel": "kernel",
     "tpcalc.questions.measure": "measure",
     "tpcalc.questions.orders": "Orders orders",

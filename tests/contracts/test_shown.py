@@ -65,6 +65,7 @@ ANSWERS: dict[str, Callable[[], Any]] = {
     "compare": lambda: tp.compare(ANSWERS["limit"](), ANSWERS["simulate"]()),
     "measure": lambda: tp.measure(tp.orders(there_and_back), widths=[64, 128, 256], seeds=4),
     "kernel": lambda: tp.kernel(NET, np.eye(3) + 0.1),
+    "empirical kernel": lambda: tp.empirical_kernel(NET, np.eye(2), 64, seeds=4),
     "prediction": lambda: ANSWERS["kernel"]().predict([1, 2, 3], ANSWERS["kernel"]()),
     "equivalent": lambda: tp.equivalent(there_and_back, there_and_back, widths=[16], seeds=1),
     "dependencies": lambda: tp.dependencies(there_and_back),

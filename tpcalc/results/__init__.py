@@ -30,6 +30,8 @@ from tpcalc.results.depth_experiment import WalkRow as WalkRow
 from tpcalc.results.depth_sample import DepthSample as DepthSample
 from tpcalc.results.depth_sample import Regularity as Regularity
 from tpcalc.results.depth_sample import ScaleRow as ScaleRow
+from tpcalc.results.empirical import EmpiricalKernel as EmpiricalKernel
+from tpcalc.results.empirical import KernelGap as KernelGap
 from tpcalc.results.estimate import Estimate as Estimate
 from tpcalc.results.estimate import Method as Method
 from tpcalc.results.estimate import Status as Status
