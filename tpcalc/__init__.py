@@ -21,6 +21,8 @@ Questions:
     sweep (one question over a grid of settings of a study),
     dependencies, corrections, initial_weights (what limits are functions of),
     expect and closed_form (one Gaussian expectation), card (all about one parameterization)
+Kernels for scikit-learn:
+    KernelFunction
 Where it is computed:
     use (processes of this machine, a cluster)
 Modules:
@@ -67,6 +69,7 @@ _PUBLIC = {
     "tpcalc.questions.initial_weights": "initial_weights",
     "tpcalc.questions.kernel.empirical": "empirical_kernel",
     "tpcalc.questions.kernel.kernel": "kernel",
+    "tpcalc.questions.kernel.scikit": "KernelFunction",
     "tpcalc.questions.measure": "measure",
     "tpcalc.questions.orders": "Orders orders",
     "tpcalc.questions.phases": "phases",

@@ -55,6 +55,7 @@ from tpcalc.questions.first_order import first_order as first_order
 from tpcalc.questions.initial_weights import initial_weights as initial_weights
 from tpcalc.questions.kernel.empirical import empirical_kernel as empirical_kernel
 from tpcalc.questions.kernel.kernel import kernel as kernel
+from tpcalc.questions.kernel.scikit import KernelFunction as KernelFunction
 from tpcalc.questions.measure import measure as measure
 from tpcalc.questions.orders import Orders as Orders
 from tpcalc.questions.orders import orders as orders
