@@ -301,29 +301,37 @@ class Trained:
             )
         return 1.0 / (self.values + self.ridge), 1.0 / (least - self.off) ** 2
 
+    @property
+    def _ends(self) -> tuple[float, float]:
+        """Between what the true eigenvalues lie, with the ridge."""
+        ends = float(self.values.min()) - self.off, float(self.values.max()) + self.off
+        return max(ends[0], 0.0) + self.ridge, max(ends[1], 0.0) + self.ridge
+
     def flow(self, time: float) -> tuple[NDArray[Any], float]:
-        """(1 - exp(-eigenvalue t)) / eigenvalue, and its slope at the most, t^2 / 2."""
+        """(1 - exp(-eigenvalue t)) / eigenvalue, and its slope at the smallest eigenvalue."""
         import numpy as np
 
         x = np.clip(self.values, 0.0, None) + self.ridge
         found = np.where(x > 0, -np.expm1(-x * time) / np.where(x > 0, x, 1.0), time)
-        return found, time**2 / 2
+        z = self._ends[0] * time
+        return found, time**2 * (0.5 if z < 1e-3 else (1 - (1 + z) * math.exp(-z)) / z**2)
 
     def descent(self, rate: float, steps: int) -> tuple[NDArray[Any], float]:
         """(1 - (1 - rate eigenvalue)^steps) / eigenvalue, and its slope at the most."""
         import numpy as np
 
         x = np.clip(self.values, 0.0, None) + self.ridge
-        left = 1.0 - rate * x
-        size = float(abs(left).max(initial=1.0))
+        size = max(abs(1.0 - rate * end) for end in self._ends)
         if size > 1 and steps * math.log(size) > 700:
             raise EvaluationError(
                 f"descent diverges: the rate is {rate:g}, and it converges below "
                 f"{2 / float(x.max()):.4g}.",
                 hint="Take a smaller rate or fewer steps.",
             )
-        sums = np.where(x > 0, (1.0 - left**steps) / np.where(x > 0, x, 1.0), rate * steps)
-        return sums, (rate * steps) ** 2 / 2 * max(size, 1.0) ** steps
+        left = (1.0 - rate * x) ** steps
+        sums = np.where(x > 0, (1.0 - left) / np.where(x > 0, x, 1.0), rate * steps)
+        slope = steps**2 / 2 * max(size, 1.0) ** steps  # a power of k is k times as steep
+        return sums, rate**2 * (slope if size >= 1 else min(slope, 1 / (1 - size) ** 2))
 
 
 def predicted(

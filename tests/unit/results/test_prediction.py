@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.linalg import expm
 from scipy.stats import multivariate_normal
 
 import tpcalc as tp
@@ -229,3 +230,21 @@ def test_prediction_is_the_limit_of_training(steps: int) -> None:
         found = limit[f"f[{steps},{k}]"]
         assert abs(found.value - mean[k]) <= found.stderr + error[k] + 1e-14
         assert found.std == pytest.approx(deviation[k], abs=(found.std_error or 0.0) + 1e-12)
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.2])
+@pytest.mark.parametrize("kind", ["nngp", "ntk"])
+@pytest.mark.parametrize("time", [0.3, 5.0, 80.0])
+def test_flow_is_the_exponential_of_the_kernel(kind: str, time: float, ridge: float) -> None:
+    """Lee et al. (2019), equations (9) and (13) to (15), with matrices as they stand there."""
+    found = K.predict(Y, CROSS, OWN, kind=kind, time=time, ridge=ridge)
+    a = K.matrix(kind) + ridge * np.eye(12)
+    gone = np.eye(12) - expm(-a * time)
+    weights = CROSS.matrix(kind) @ np.linalg.solve(a, gone)
+    np.testing.assert_allclose(found.mean, weights @ Y, rtol=1e-9, atol=1e-11)
+    k, c, own = both(K)[0], both(CROSS)[0], both(OWN)[0]
+    if kind == "nngp":  # the readout alone is trained
+        told = own - c @ np.linalg.solve(a, np.eye(12) - expm(-2 * a * time)) @ c.T
+    else:
+        told = own + weights @ k @ weights.T - weights @ c.T - c @ weights.T
+    np.testing.assert_allclose(found.covariance, told, rtol=1e-8, atol=1e-11)
