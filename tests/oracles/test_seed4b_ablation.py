@@ -18,13 +18,6 @@ def tau(name: str, debias: bool = False) -> Any:
     return s.activations.calibrated(NAMES.get(name, name), debias=debias)
 
 
-def s_norm(name: str) -> Any:
-    (word,) = (
-        line.word for line in s.mlp(1, s.Design("relu", norm=name)).lines if line.word.normalises
-    )  # type: ignore[arg-type]
-    return word
-
-
 BASES = {
     "relu": s.mlp(12, HE),
     "softplus": s.mlp(12, s.Design(tau("softplus"))),
@@ -56,9 +49,9 @@ TABLE = {
     "selu": (by(p.swap(tau("selu"))), ("gaussian", "relu", "square"),
              {NLC: "improves", BIAS: "improves", GAUSSIAN: "improves"}),
     "tanh": (by(p.swap(tau("tanh"))), ("relu", "square"), {BIAS: "improves", GAUSSIAN: "improves"}),
-    "batch norm": (by(p.norm_first(s_norm("batch"))), ("relu", "small relu", "wide tanh"),
+    "batch norm": (by(p.norm_first("batch")), ("relu", "small relu", "wide tanh"),
                    {BIAS: "improves", SCALE: "improves", TRAINING: "improves", NLC: "both"}),
-    "layer norm": (by(p.norm_first(s_norm("layer"))), ("small relu", "wide tanh", "square"),
+    "layer norm": (by(p.norm_first("layer")), ("small relu", "wide tanh", "square"),
                    {SCALE: "improves", TRAINING: "improves", GAUSSIAN: "improves"}),
     "skips": (lambda net: p.skipping(net, 1, 1), ("softplus", "relu"),
               {BIAS: "improves", SCALE: "harms"}),
@@ -104,8 +97,8 @@ def test_S4b_29_norm_layers() -> None:
     """Without, with layer norm and with batch norm: what each metric becomes."""
     plain = s.mlp(10, s.Design("relu", 3, 0.1))
     rows = {
-        name: p.layer_limits(p.rewritten(plain, p.norm_first(norm)))
-        for name, norm in {"none": None, "layer": s_norm("layer"), "batch": s_norm("batch")}.items()
+        name: p.layer_limits(p.rewritten(plain, p.norm_first(name)))
+        for name in ("none", "layer", "batch")
     }
     acts = {name: [r for r in found if r.operation == "relu"] for name, found in rows.items()}
     assert acts["none"][-1].square.value > 20  # lengths grow
@@ -114,7 +107,7 @@ def test_S4b_29_norm_layers() -> None:
     assert rows["batch"][-1].total.value > rows["layer"][-1].total.value  # means are taken out
     assert rows["batch"][-1].bias.value < rows["layer"][-1].bias.value
     for name in ("layer", "batch"):  # weights may grow
-        norm = p.norm_first(s_norm(name))
+        norm = p.norm_first(name)
         grown = p.rewritten(p.rewritten(s.mlp(10, HE), norm), p.scale_weights(10))
         assert s.nlc(grown).value == pytest.approx(s.nlc(p.rewritten(s.mlp(10, HE), norm)).value)
     assert s.nlc(p.rewritten(s.mlp(5, s.Design("tanh")), p.scale_weights(10))).value > 2

@@ -280,6 +280,35 @@ def test_S4b_1_changes_are_computed_and_help() -> None:
     assert best["G1"] == pytest.approx(s.nlc(skips).value, rel=1e-12)
 
 
+def test_S4b_1_lines_of_changes_make_the_networks_that_are_told() -> None:
+    net, lines = deep("relu", 12, weights=2), set[str]()
+    bar = p.Thresholds(nlc=(2, 5), bias=(1.1, 5), inequality=(1.5, 3))
+    for network in (net, deep("tanh", 30, weights=2), deep(lambda z: tp.tanh(z) + z / 9, 9)):
+        for change in s.advise(network, bar).changes:
+            names = {"net": network, "act": lambda z: tp.tanh(z) + z / 9, "s": s, "p": p}
+            found = judged(eval(change.code, names))
+            for effect in (*change.helps, *change.harms):
+                now = found[effect.key].value.value
+                assert now == pytest.approx(effect.after.value, rel=1e-9), change.what
+            lines.add(change.code.split("(")[0])
+    assert lines == {"p.rewritten", "s.nlnorm", "p.skipping", "s.layers"}
+
+
+def test_S4b_4_weights_that_explode_are_answered_in_seconds() -> None:
+    """Ten times the variance of 19 softplus layers: q comes to 1e32; to the limit of ReLU."""
+    found = judged(deep("softplus", 19, weights=10))["G4"]
+    (told,) = (note for note in found.notes if note.startswith("weights of 10 times"))
+    wide = s.nlc(deep("softplus", 19, weights=100)).value
+    assert told.split(",")[0].endswith(f"NLC {wide:.4g}")
+
+
+def test_S4b_2_short_waves_have_no_stability_number() -> None:
+    """Lengths of what reads every phase alike do not depend on those of the input."""
+    for c in (0.1, 0.01):
+        number = s.stability_number(lambda z, c=c: 1 + c * tp.sawtooth(z / c), 1)
+        assert number.value == 0 <= number.error < 1e-13
+
+
 @given(passes=st.floats(1.5, 50), share=st.floats(1.01, 20))
 @settings(max_examples=25, deadline=None)
 def test_S4b_1_grades_are_monotone_in_thresholds(passes: float, share: float) -> None:

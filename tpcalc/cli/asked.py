@@ -59,17 +59,18 @@ def asked_network(model: str, typed: Typed) -> Asked:
     """What a word or a file with flags stands for."""
     from tpcalc.meanfield.notation.notation import parse_graph
     from tpcalc.meanfield.operations import Input
+
+    start = Input(_number(typed, "q", "1"), _number(typed, "c", "0"))
+    if model in _NETWORKS:
+        return _network(model, typed, start)
     from tpcalc.study.program_file import load_network, split_model
 
     place = split_model(model)
-    if model not in _NETWORKS and place is None:
+    if place is None:
         text = _read(model)
         if typed:
             raise _stray(next(iter(typed)), "the file says what the layers are")
         return Asked(parse_graph(text), Path(model).name)
-    start = Input(_number(typed, "q", "1"), _number(typed, "c", "0"))
-    if place is None:
-        return _network(model, typed, start)
     for name in (word for word in typed if word not in ("q", "c")):
         raise _stray(name, "the file says what the network is")
     name, network = load_network(*place)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from tpcalc.errors import NotDifferentiable, ProgramError
 from tpcalc.functions.atoms import Call
@@ -31,6 +31,7 @@ def _differentiate(call: Call) -> Expr:
     return call.atom.differentiate(call.arg)
 
 
+@lru_cache(maxsize=8192)
 def derivative(expr: Expr, by: Expr, outer: Callable[[Call], Expr] = _differentiate) -> Expr:
     """The derivative of an expression by one of its arguments.
 

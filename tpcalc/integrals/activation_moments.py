@@ -55,6 +55,12 @@ class Kernels(OfActivation):
     def _slope(self) -> Expr:
         return derivative(self.tau, Var(0))
 
+    @cached_property
+    def _on_nodes(self) -> bool:
+        """Whether nodes of a lattice cost less than the many terms of closed forms."""
+        pair = prepared(self.tau)
+        return pair is not None and pair.smooth and exact.terms((self._slope, self._slope)) > 1
+
     def mean(self, q: Number) -> Bounded:
         """E tau(s).
 
@@ -134,7 +140,7 @@ class Kernels(OfActivation):
 
     def _one(self, factors: tuple[Expr, ...], name: str, q: Number) -> Bounded:
         q = bounded(q)
-        if not exact.supported(factors) and _surely(q):
+        if _surely(q) and (self._on_nodes or not exact.supported(factors)):
             moments = layer_moments(self.tau, q.value)
             if moments is not None:
                 found: Carried = getattr(moments, name)

@@ -87,7 +87,7 @@ def nonlinearity(
     except NotFollowed as error:
         found = _by_program(network, inputs, seed, error)
     return Nonlinearity(
-        model=model or as_network(network).words,
+        model=model or (network if isinstance(network, LayerGraph) else as_network(network)).words,
         text=found.text,
         route=found.route,
         nlc=found.rows[-1].total,

@@ -60,6 +60,18 @@ class LayerGraph(Shown):
                 error.where += f", {layer.place}" if told else ""
             raise
 
+    def __getitem__(self, some: slice) -> LayerGraph:
+        """The first layers, up to a number."""
+        kept = self.layers[: some.stop]
+        names = tuple(pair for pair in self.names if pair[1] < len(kept))
+        return LayerGraph(kept, names)
+
+    @property
+    def words(self) -> str:
+        """The layers in a phrase."""
+        count = sum(operation.bends and len(parents) == 1 for operation, parents in self.pairs)
+        return f"{len(self.layers)} layers, {count} of them activations"
+
     @property
     def last(self) -> int:
         """The number of the output."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from itertools import combinations
 
 from tpcalc.doors.budget import paced
@@ -86,6 +87,7 @@ def _input(operation: Input) -> State:
     return State(ZERO, bounded(operation.square), gap, ZERO)
 
 
+@lru_cache(maxsize=4096)  # designs that are compared have many layers in common
 def _activation(operation: Activation, own: State) -> State:
     q, kernels = own.square, operation.kernels
     gradient = own.log_gradient + logarithm(kernels.slope(q))

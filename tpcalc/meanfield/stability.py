@@ -11,9 +11,10 @@ import numpy as np
 
 from tpcalc.arrays import Array
 from tpcalc.functions import Expr, Var
-from tpcalc.integrals.activation_moments import Kernels, average
+from tpcalc.integrals.activation_moments import Kernels
 from tpcalc.integrals.bounded import Bounded, bounded
 from tpcalc.integrals.given import of_activation
+from tpcalc.integrals.quadrature.layer import layer_moments
 from tpcalc.meanfield.graph import Layer
 from tpcalc.meanfield.operations import (
     Activation,
@@ -29,6 +30,7 @@ from tpcalc.meanfield.reading import Layers, layers
 from tpcalc.meanfield.recursion import ONE, ZERO, means, propagate, spread, total
 from tpcalc.meanfield.state import State, ratio
 from tpcalc.program.base import Table
+from tpcalc.results import Method
 from tpcalc.shown import Shown
 
 EDGE = 1e-9
@@ -89,8 +91,10 @@ def stability_number(tau: Expr, q: Bounded | float) -> Bounded:
         0.461071
     """
     q = bounded(q)
-    weighted = average(tau**2 * Var(0) ** 2, q)
-    plain = Kernels(tau).second(q)
+    known = layer_moments(tau, q.value)
+    if known is not None and known.square.by_variance == 0:  # waves so short that phases are lost
+        return Bounded(0.0, known.square.error / known.square.value, Method.QUADRATURE)
+    weighted, plain = Kernels(Var(0) * tau).second(q), Kernels(tau).second(q)
     return (ratio(weighted, q * plain) - 1) * 0.5
 
 
@@ -228,7 +232,7 @@ def _activated(operation: Activation, own: State, curved: bool, read: State) -> 
 
 def mean_growth(tau: Expr, q: Bounded) -> Bounded:
     """The derivative of E tau(s) by log q: (E tau(s) s^2 / q - E tau(s)) / 2."""
-    return (average(tau * Var(0) ** 2, q) * q.inverse() - Kernels(tau).mean(q)) * 0.5
+    return (Kernels(Var(0) ** 2 * tau).mean(q) * q.inverse() - Kernels(tau).mean(q)) * 0.5
 
 
 def _normalised(operation: LayerNorm, own: State, curved: bool, read: State) -> list[_Part]:

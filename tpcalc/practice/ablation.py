@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from tpcalc import checks
 from tpcalc.errors import UsageError
 from tpcalc.meanfield.noise import FORMATS
 from tpcalc.meanfield.reading import Layers, layers
-from tpcalc.practice.advice import JUDGED, MOVED, case_of, excess
-from tpcalc.practice.guidelines import DOUBLED, Case, Noise, guideline
+from tpcalc.practice.advice import JUDGED, Judged, case_of, judged, moved
+from tpcalc.practice.guidelines import DOUBLED, GUIDELINES, Case, Noise
 from tpcalc.results import Estimate
-from tpcalc.results.practice import Guideline, Thresholds
+from tpcalc.results.practice import Thresholds
 from tpcalc.shown import Rows, Shown
 
 Change = Literal["improves", "harms", "both", "none"]
+EFFECTS: dict[tuple[bool, bool], Change] = {
+    (True, True): "both",
+    (True, False): "improves",
+    (False, True): "harms",
+    (False, False): "none",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +36,7 @@ class AblationRow(Shown):
         effect: ``"improves"``, ``"harms"``: some networks, and none the other way; ``"both"``;
             ``"none"``.
         improved: The networks whose number comes closer to what passes.
-        harmed: Those whose number goes away from it, or is not to be had any more.
+        harmed: Those whose number goes away from it.
         before: For each network the number without it; None where there is none.
         after: The number with it.
     """
@@ -74,40 +80,29 @@ def ablation(
         >>> [(row.guideline, row.effect) for row in found if row.effect == "improves"]
         [('G1', 'improves'), ('G3', 'improves'), ('G8', 'improves')]
     """
-    bar = (
-        Thresholds() if thresholds is None else checks.of_type(thresholds, Thresholds, "thresholds")
-    )
+    bar = Thresholds() if thresholds is None else thresholds
+    checks.of_type(bar, Thresholds, "thresholds")
     if not networks:
         raise UsageError("there are no networks.", where="ablation", hint="Give one or more.")
-    like = Case((), bar, (Noise("rounding of float32", FORMATS["float32"].epsilon),))
-    plain = {name: _judged(network, like) for name, network in networks.items()}
-    rows = []
+    noise = Noise("rounding of float32", FORMATS["float32"].epsilon)
+    like = Case((), bar, (noise,), scales=(DOUBLED,))
+
+    def all_judged(made: Callable[[Layers], Layers]) -> dict[str, Judged]:
+        graphs = {name: layers(made(network)) for name, network in networks.items()}
+        return {name: judged(case_of(graph, like)) for name, graph in graphs.items()}
+
+    plain, rows = all_judged(lambda network: network), []
     for strategy, made in strategies.items():
-        changed = {name: _judged(made(network), like) for name, network in networks.items()}
-        rows += [_row(strategy, key, like, plain, changed) for key in JUDGED]
+        changed = all_judged(made)
+        signs = {name: moved(bar, own, changed[name]) for name, own in plain.items()}
+        for key in JUDGED:
+            better, worse = (
+                tuple(name for name, own in signs.items() if own[key] == sign) for sign in (1, -1)
+            )
+            effect = EFFECTS[bool(better), bool(worse)]
+            before, after = (
+                tuple(own[key].value for own in each.values()) for each in (plain, changed)
+            )
+            title = GUIDELINES[key].title
+            rows.append(AblationRow(strategy, key, title, effect, better, worse, before, after))
     return Rows(rows)
-
-
-Judged = dict[str, Guideline]
-
-
-def _judged(network: Layers, like: Case) -> Judged:
-    case = replace(case_of(layers(network), like), scales=(DOUBLED,))
-    return {key: guideline(key, case) for key in JUDGED}
-
-
-def _row(
-    strategy: str, key: str, like: Case, plain: dict[str, Judged], changed: dict[str, Judged]
-) -> AblationRow:
-    pairs = {name: (own[key], changed[name][key]) for name, own in plain.items()}
-    moved = {name: excess(like, old) - excess(like, new) for name, (old, new) in pairs.items()}
-    lost = [name for name, (old, new) in pairs.items() if old.value and not new.value]
-    better = tuple(name for name, size in moved.items() if size > MOVED and name not in lost)
-    worse = tuple(name for name, size in moved.items() if size < -MOVED or name in lost)
-    effects: dict[tuple[bool, bool], Change] = {
-        (True, True): "both", (True, False): "improves", (False, True): "harms",
-    }  # fmt: skip
-    effect = effects.get((bool(better), bool(worse)), "none")
-    before, after = (tuple(pair[k].value for pair in pairs.values()) for k in (0, 1))
-    title = next(iter(pairs.values()))[0].title
-    return AblationRow(strategy, key, title, effect, better, worse, before, after)

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from math import inf, log, sqrt
+from math import sqrt
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tpcalc import checks
 from tpcalc.doors.budget import within
 from tpcalc.errors import EvaluationError, TpcalcError
+from tpcalc.functions import Expr
+from tpcalc.integrals.given import tau_of
 from tpcalc.meanfield.activations.calibrate import calibrated, debiased, normalized
 from tpcalc.meanfield.answer import layer_rows, nonlinearity
 from tpcalc.meanfield.graph import LayerGraph
 from tpcalc.meanfield.layers.parts import NotFollowed
 from tpcalc.meanfield.measured import Sampling
 from tpcalc.meanfield.noise import FORMATS
-from tpcalc.meanfield.operations import BatchNorm, Input, LayerNorm, batches, weights_of
+from tpcalc.meanfield.operations import Input, weights_of
 from tpcalc.meanfield.reading import Layers, layers
 from tpcalc.meanfield.recursion import propagate
 from tpcalc.meanfield.stability import stability
@@ -33,7 +36,7 @@ from tpcalc.practice.guidelines import (
     all_or_nothing,
     guideline,
 )
-from tpcalc.practice.nlnorm import nlnorm
+from tpcalc.practice.nlnorm import fitted
 from tpcalc.practice.orthogonality import drawn_inequality
 from tpcalc.practice.rewrites import (
     norm_first,
@@ -52,6 +55,7 @@ from tpcalc.shown import Rows
 HARMED = 5000.0, 250  # the coefficient from which noise of batches of that size did harm
 MOVED = 0.05  # of a logarithm: what counts as a change
 JUDGED = [key for key, rule in GUIDELINES.items() if rule.threshold]
+Judged = dict[str, Guideline]
 
 
 def guidelines(
@@ -84,21 +88,40 @@ def guidelines(
         >>> [each.grade for each in guidelines(mlp(10, Design("relu", 2)))]
         ['pass', 'warn', 'pass', 'pass', 'warn', 'pass', 'warn', 'pass', 'report']
     """
-    found = _answered(network, "", None, 0, None, inputs)
-    case = _case(network, found, _bar(thresholds), inputs, None, dtype, noise)
-    return Rows(guideline(key, case) for key in GUIDELINES)
+    case, _ = _asked(network, thresholds, noise, dtype, inputs)
+    return Rows(judged(case, GUIDELINES).values())
 
 
-def _bar(thresholds: Thresholds | None) -> Thresholds:
-    given = Thresholds() if thresholds is None else thresholds
-    return checks.of_type(given, Thresholds, "thresholds")
+def judged(case: Case, keys: Iterable[str] = JUDGED) -> Judged:
+    """A network judged by guidelines."""
+    return {key: guideline(key, case) for key in keys}
 
 
-def _answered(network: Layers, *asked: Any) -> Nonlinearity:
+def _asked(
+    network: Layers,
+    thresholds: Thresholds | None,
+    noise: Sequence[float],
+    dtype: str,
+    inputs: Input | None,
+    model: str = "",
+    sampling: Sampling | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> tuple[Case, Nonlinearity]:
+    """The network as guidelines look at it, and its coefficients."""
+    checks.one_of("format", dtype, FORMATS)
+    bar = Thresholds() if thresholds is None else thresholds
+    checks.of_type(bar, Thresholds, "thresholds")
     try:
-        return nonlinearity(network, *asked)
+        found = nonlinearity(network, model, sampling, seed, progress, inputs)
     except NotFollowed as error:
         raise EvaluationError(error.message, where=error.where, hint=error.hint) from None
+    case = Case(found.layers, bar)
+    if found.route == "recursion":
+        case = case_of(layers(network, inputs), case)
+    measured = None if sampling is None else drawn_inequality(network, sampling)
+    noises = tuple(_noises(case, dtype, noise))
+    return replace(case, noises=noises, measured=found.measured, inequality=measured), found
 
 
 def advise(
@@ -149,23 +172,24 @@ def advise(
         ('fail', ['G7', 'G5'])
     """
     began = perf_counter()
-    bar = _bar(thresholds)
     sampling = Sampling(tuple(widths), seeds, seed=seed, device=device) if len(widths) else None
-    found = _answered(network, model, sampling, seed, progress, inputs)
-    case = _case(network, found, bar, inputs, sampling, dtype, noise)
-    judged = {key: guideline(key, case) for key in GUIDELINES}
-    noisy = bool(noise) or (case.graph is not None and bool(_batches(case.graph)))
+    given = thresholds, noise, dtype, inputs, model, sampling, seed, progress
+    case, found = _asked(network, *given)
+    all_ = judged(case, GUIDELINES)
     bias = max(row.bias.value for row in found.layers[1:])
-    unstable = found.architecture == "GUA"
+    failure = all_or_nothing(
+        found.nlc.value, bias, found.architecture == "GUA", bool(noise) or bool(case.batches)
+    )
+    bar = case.thresholds
     settings = {"thresholds": str(bar), "widths": ", ".join(map(str, widths)), "dtype": dtype}
     digest = hashlib.sha256(found.text.encode()).hexdigest()
     return Advice(
         found.model,
         found.text,
         found.route,
-        tuple(sorted(judged.values(), key=lambda each: _rank(case, each))),
-        tuple(_changes(case, judged)),
-        all_or_nothing(found.nlc.value, bias, unstable, noisy),
+        tuple(sorted(all_.values(), key=partial(_rank, bar))),
+        tuple(_changes(case, all_)),
+        failure,
         bar,
         found.widths,
         found.seeds,
@@ -175,34 +199,12 @@ def advise(
     )
 
 
-def _case(
-    network: Layers,
-    found: Nonlinearity,
-    bar: Thresholds,
-    inputs: Input | None,
-    sampling: Sampling | None,
-    dtype: str,
-    noise: Sequence[float],
-) -> Case:
-    checks.one_of("format", dtype, FORMATS)
-    case = Case(found.layers, bar)
-    if found.route == "recursion":
-        case = case_of(layers(network, inputs), case)
-    measured = None if sampling is None else drawn_inequality(network, sampling)
-    noises = tuple(_noises(case, dtype, noise))
-    return replace(case, noises=noises, measured=found.measured, inequality=measured)
-
-
 def case_of(graph: LayerGraph, like: Case) -> Case:
     """The layers as guidelines look at them, in the limit alone."""
     states = propagate(graph)
     steady = stability(graph, states)
     rows = layer_rows(graph, states, steady)
-    return Case(rows, like.thresholds, like.noises, graph, states, steady)
-
-
-def _batches(graph: LayerGraph) -> list[int | None]:
-    return batches(layer.operation for layer in graph.layers)
+    return replace(like, rows=rows, graph=graph, states=states, steady=steady)
 
 
 def _noises(case: Case, dtype: str, given: Sequence[float]) -> Iterator[Noise]:
@@ -210,12 +212,33 @@ def _noises(case: Case, dtype: str, given: Sequence[float]) -> Iterator[Noise]:
         yield Noise(name, known.epsilon, name == dtype)
     for size in checks.floats(given, "noise"):
         yield Noise("noise of inputs", float(checks.real(size, "noise", above=0)))
-    finite = [size for size in _batches(case.graph) if size] if case.graph else []
-    if finite:
-        size = min(finite)
+    for size in sorted(filter(None, case.batches))[:1]:
         coefficient, seen = HARMED
         yield Noise(f"batches of {size}, by 1/sqrt(B)", size**-0.5, False)
         yield Noise(f"batches of {size}, as observed", sqrt(seen / size) / coefficient)
+
+
+def _rank(bar: Thresholds, own: Guideline) -> tuple[int, float]:
+    """The worst grade comes first, of one grade what is farthest from what passes."""
+    return GRADES.index(own.worst), -excess(bar, own)
+
+
+def excess(bar: Thresholds, own: Guideline) -> float:
+    """How far a number is from what passes, as a logarithm; failures count 1 more."""
+    if own.value is None or own.grade == "report":
+        return 0.0
+    name = GUIDELINES[own.key].threshold
+    return bar.excess(name, own.value.value) + (own.grade == "fail")
+
+
+def moved(bar: Thresholds, before: Judged, after: Judged) -> dict[str, int]:
+    """Of each guideline 1 where its number came closer to what passes, -1 where it went away."""
+    found = {}
+    for key, now in before.items():
+        change = excess(bar, now) - excess(bar, after[key])
+        lacks = now.value is None or after[key].value is None
+        found[key] = 0 if lacks or abs(change) <= MOVED else 1 if change > 0 else -1
+    return found
 
 
 # -------------------------------------------------------------------------------------- what helps
@@ -229,109 +252,84 @@ class Candidate(NamedTuple):
     make: Callable[[], LayerGraph]
 
 
-def _changes(case: Case, judged: dict[str, Guideline]) -> list[Change]:
+def _changes(case: Case, now: Judged) -> list[Change]:
     """The changes that help, the best first."""
-    if case.graph is None:
-        return []
-    found: list[tuple[tuple[float, ...], Change]] = []
-    for each in _candidates(case.graph, case):
+    found, bar = list[tuple[tuple[float, ...], Change]](), case.thresholds
+    like = replace(case, scales=(DOUBLED,), measured=(), inequality=None)
+    for each in _candidates(case.graph, case) if case.graph else ():
         try:
             with within(LIGHT):
-                other = replace(case_of(each.make(), case), scales=(DOUBLED,))
+                other = case_of(each.make(), like)
         except TpcalcError:  # a network without states is no advice
             continue
-        then = {key: guideline(key, other) for key in JUDGED}
-        sizes = {key: (excess(case, judged[key]), excess(case, then[key])) for key in JUDGED}
-        effects = {key: _effect(judged[key], then[key]) for key in JUDGED}
+        then = judged(other)
+        signs = moved(bar, {key: now[key] for key in then}, then)
         helps, harms = (
-            tuple(
-                effect
-                for key, effect in effects.items()
-                if effect and sign * (sizes[key][0] - sizes[key][1]) > MOVED
-            )
+            tuple(_effect(now[key], then[key]) for key, own in signs.items() if own == sign)
             for sign in (1, -1)
         )
         if helps:
-            grades = [each.grade for each in then.values()]
-            rank = (grades.count("fail"), grades.count("warn"), sum(b for _, b in sizes.values()))
+            grades = [own.grade for own in then.values()]
+            left = sum(excess(bar, own) for own in then.values())
+            rank = (grades.count("fail"), grades.count("warn"), left)
             found.append((rank, Change(each.what, each.code, helps, harms)))
     return [change for _, change in sorted(found, key=lambda pair: pair[0])]
 
 
-def _rank(case: Case, own: Guideline) -> tuple[int, float]:
-    """The worst grade comes first, of one grade what is farthest from what passes."""
-    worse = min(own.grade, own.measured_grade, key=GRADES.index) if own.measured else own.grade
-    return GRADES.index(worse), -excess(case, own)
-
-
-def _effect(now: Guideline, then: Guideline) -> Effect | None:
-    if now.value is None or then.value is None:
-        return None
+def _effect(now: Guideline, then: Guideline) -> Effect:
+    assert now.value and then.value
     return Effect(now.key, now.metric, now.value, then.value, now.grade, then.grade)
-
-
-def excess(case: Case, own: Guideline) -> float:
-    """How far a number is from what passes, as a logarithm."""
-    if own.value is None or own.grade == "pass":
-        return 0.0
-    value, limit = own.value.value, own.limits[0]
-    name = GUIDELINES[own.key].threshold
-    if name == "nlc" and value < limit:
-        value, limit = case.thresholds.linear - 1, value - 1
-    if name == "bend":
-        value, limit = limit, value
-    if name == "scale":
-        value = max(value, 1 / value) if value > 0 else inf
-    if value <= 0 or limit <= 0:
-        return inf
-    return max(log(value / limit), 0.0) + (own.grade == "fail")
 
 
 def _candidates(graph: LayerGraph, case: Case) -> Iterator[Candidate]:
     for what, code, rule in _RULES:
-        yield Candidate(what, f"rewritten(net, {code})", partial(rebuilt, graph, rule))
-    own = dict.fromkeys(ACTIVATION(graph.layers[row.index].operation) for row in case.activations)
+        yield Candidate(what, f"p.rewritten(net, {code})", partial(rebuilt, graph, rule))
+    bent = [graph.layers[row.index].operation for row in case.activations]
+    own = dict(zip(map(ACTIVATION, bent), bent, strict=True))
+    bar, count = case.thresholds, len(bent)
     if own:
-        target = sqrt(case.thresholds.linear * case.thresholds.nlc[0])
+        target = sqrt(bar.linear * bar.nlc[0])
+        names = ", ".join(_named(each.name, tau) for tau, each in own.items())
         yield Candidate(
             f"activations made for the NLC {target:.3g} (nlnorm)",
-            f"nlnorm(act, {target:.3g}, network=net).network",
-            lambda: layers(nlnorm(list(own), target, network=graph).network or graph),
+            f"s.nlnorm([{names}], {target:.6g}, network=net).network",
+            lambda: fitted(list(own), float(f"{target:.6g}"), graph),
         )
-    count = len(case.activations)
     if count > 1 and not any(weights_of(layer.operation) for layer in graph.layers):
-        for skip, branch in ((0.5, 0.5), (1 - 1 / count, 1 / count)):
-            pair = sqrt(skip), sqrt(branch)
+        for share in (0.5, 1 / count):
+            pair = [float(f"{sqrt(part):.6g}") for part in (1 - share, share)]
             yield Candidate(
-                f"skip connections, {pair[0]:.3g} h + {pair[1]:.3g} block(h)",
-                f"skipping(net, {pair[0]:.6g}, {pair[1]:.6g})",
+                "skip connections, {:.3g} h + {:.3g} block(h)".format(*pair),
+                "p.skipping(net, {:g}, {:g})".format(*pair),
                 partial(with_skips, graph, *pair),
             )
-    yield from _shorter(graph, case)
-
-
-def _shorter(graph: LayerGraph, case: Case) -> Iterator[Candidate]:
-    """The deepest beginning of the network whose coefficient and bias pass."""
-    bar, count = case.thresholds, len(case.activations)
-    for row in reversed(case.activations):
+    for depth, row in reversed([*enumerate(case.activations, 1)]):
         good = row.total.value <= bar.nlc[0] and row.bias.value <= bar.bias[0]
-        if good and row.index < graph.last - 1:
-            depth = sum(each.index <= row.index for each in case.activations)
-            made = partial(LayerGraph, graph.layers[: row.index + 1])
-            yield Candidate(f"{depth} activations in place of {count}", "fewer layers", made)
-            return
+        if good and row.index < graph.last - 1:  # the deepest beginning that passes
+            end = row.index + 1
+            what = f"{depth} activations in place of {count}"
+            yield Candidate(what, f"s.layers(net)[:{end}]", partial(graph.__getitem__, slice(end)))
+            break
 
 
+def _named(name: str, tau: Expr) -> str:
+    with suppress(TpcalcError):
+        if tau_of(name) == tau:
+            return repr(name)
+    return "act"
+
+
+_UNIT = "lambda tau, q: s.activations.calibrated(tau, debias=True, q=q)"
 _RULES = (
-    ("debiased activations", "retune(debiased)", retune(debiased)),
-    ("activations of mean square 1", "retune(normalized)", retune(normalized)),
+    ("debiased activations", "p.retune(s.activations.debiased)", retune(debiased)),
+    ("activations of mean square 1", "p.retune(s.activations.normalized)", retune(normalized)),
     (
         "debiased activations of mean square 1",
-        "retune(lambda tau, q: calibrated(tau, debias=True, q=q))",
+        f"p.retune({_UNIT})",
         retune(lambda tau, q: calibrated(tau, debias=True, q=q)),
     ),
-    ("layer norm before every activation", "norm_first(LayerNorm())", norm_first(LayerNorm())),
-    ("batch norm before every activation", "norm_first(BatchNorm())", norm_first(BatchNorm())),
-    ("weights that keep lengths 1", "unit_weights", unit_weights),
-    ("orthogonal weights", "orthogonal", orthogonal),
+    ("layer norm before every activation", 'p.norm_first("layer")', norm_first("layer")),
+    ("batch norm before every activation", 'p.norm_first("batch")', norm_first("batch")),
+    ("weights that keep lengths 1", "p.unit_weights", unit_weights),
+    ("orthogonal weights", "p.orthogonal", orthogonal),
 )

@@ -46,7 +46,7 @@ PHASES: dict[str, CovarianceClass] = {
     "chaotic": "chaotic",
 }
 CLOSE = 0.1  # 1 - c up to which a limit of correlations counts as all but 1
-DONE, LAYERS, MOST = 1e-13, 4000, 2048
+DONE, LAYERS, MOST = 1e-13, 1000, 2048
 STEP = 1e-7  # beside a kink, where slopes are read
 NEVER = Estimate(inf, 0.0, Method.EXACT, Status.EXACT)
 

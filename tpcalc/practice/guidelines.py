@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import expm1, inf, log
+from functools import partial
+from math import expm1, inf
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ from tpcalc.integrals.given import of_activation
 from tpcalc.meanfield.graph import LayerGraph
 from tpcalc.meanfield.noise import FORMATS, USUAL, overflow
 from tpcalc.meanfield.nonlinearity import coefficient, log_square
-from tpcalc.meanfield.operations import Activation, Bias, Dense, Input, Number
+from tpcalc.meanfield.operations import Activation, Bias, Dense, Input, Number, batches
 from tpcalc.meanfield.recursion import propagate
 from tpcalc.meanfield.stability import Stability, mean_growth, stability_number
 from tpcalc.meanfield.state import State
@@ -27,12 +28,10 @@ from tpcalc.practice.rewrites import rebuilt, scale_weights
 from tpcalc.program.base import Table
 from tpcalc.results import Estimate, Method
 from tpcalc.results.nonlinearity import LayerRow, MeasuredRow, MeasuredValue
-from tpcalc.results.practice import Grade, Guideline, LayerValue, Thresholds
+from tpcalc.results.practice import GRADES, Grade, Guideline, LayerValue, Thresholds
 
-HARMFUL_BIAS, LOST = (
-    10.0,
-    1000.0,
-)  # LBIAS, and the coefficient of noisy networks: nothing is learned
+# LBIAS, and the coefficient of noisy networks, above which nothing is learned
+HARMFUL_BIAS, LOST = 10.0, 1000.0
 LIGHT = limits_of(None, "128MiB")  # of averages at lengths that explode
 DOUBLED = 2.0
 SCALES = (0.5, DOUBLED, 10.0)  # of the variances of weights
@@ -84,6 +83,11 @@ class Case:
         """Layers that bend one other."""
         return [row for row in self.rows if row.growth is not None and len(row.reads) == 1]
 
+    @property
+    def batches(self) -> list[int | None]:
+        """The batches of batch norms, None for infinite ones."""
+        return batches(each.operation for each in self.graph.layers) if self.graph else []
+
     def at_width(self, name: str) -> dict[int, MeasuredValue]:
         """A metric of the layers of the widest networks."""
         width = max((row.width for row in self.measured), default=0)
@@ -100,7 +104,7 @@ class Found(NamedTuple):
     measured: Mapping[int, MeasuredValue] = MappingProxyType({})
     judged: MeasuredValue | None = None
     notes: tuple[str, ...] = ()
-    least: Grade = "pass"
+    least: Grade = "report"
 
 
 class Rule(NamedTuple):
@@ -115,28 +119,25 @@ class Rule(NamedTuple):
 def guideline(key: str, case: Case) -> Guideline:
     """A network judged by one guideline; what cannot be had is said."""
     rule = GUIDELINES[key]
-    limits = getattr(case.thresholds, rule.threshold) if rule.threshold else ()
-    known = Guideline(key, rule.title, rule.metric, "open", limits=limits)
     try:
         found = rule.look(case)
     except TpcalcError as error:
         where = f"{error.where}: " if error.where else ""
-        return replace(known, notes=(f"{where}{error.message}",))
+        found = Found(notes=(f"{where}{error.message}",))
     names = {row.index: row.operation for row in case.rows}
     layers = tuple(LayerValue(k, names[k], v, found.measured.get(k)) for k, v in found.layers)
-    grade: Grade = "open" if rule.threshold else "report"
-    if rule.threshold and found.value is not None:
-        grade = _worse(case.thresholds.grade(rule.threshold, found.value.value), found.least)
-    measured: Grade = "open"
-    if rule.threshold and found.judged is not None:
-        measured = case.thresholds.grade(rule.threshold, found.judged.mean.value)
-    told = (found.value, found.layer, limits, layers, found.judged, measured, found.notes)
-    return Guideline(key, rule.title, rule.metric, grade, *told)
+    means = found.value, found.judged.mean if found.judged else None
+    theory, measured = (_grade(rule.threshold, value, case.thresholds) for value in means)
+    limits = getattr(case.thresholds, rule.threshold) if rule.threshold else ()
+    shown = found.value, found.layer, limits, layers, found.judged, measured, found.notes
+    worse = min(theory, found.least, key=GRADES.index)
+    return Guideline(key, rule.title, rule.metric, worse, *shown)
 
 
-def _worse(one: Grade, other: Grade) -> Grade:
-    order: tuple[Grade, ...] = ("pass", "warn", "fail")
-    return max(one, other, key=order.index)
+def _grade(name: str, value: Estimate | None, bar: Thresholds) -> Grade:
+    if not name:
+        return "report"
+    return "open" if value is None else bar.grade(name, value.value)
 
 
 # ------------------------------------------------------------------------------ what they look at
@@ -164,23 +165,21 @@ def _gaussian(case: Case) -> Found:
     return Found(layers, value, worst, case.at_width("LCV"), None, tuple(notes), grade)
 
 
-def _largest(
-    case: Case, layers: list[tuple[int, Estimate]], name: str, size: Callable[[float], float]
-) -> Found:
-    """The layer where a number is largest, in the limit and of networks."""
+def _worst(case: Case, name: str, metric: str, layers: list[tuple[int, Estimate]]) -> Found:
+    """The layer where a number is worst, in the limit and of networks."""
+    own, size = case.at_width(metric), partial(case.thresholds.size, name)
     layer, value = max(layers, key=lambda pair: size(pair[1].value))
-    own = case.at_width(name)
     judged = max((own[k] for k in own if k), key=lambda each: size(each.mean.value), default=None)
     return Found(layers, value, layer, own, judged)
 
 
 def _scale(case: Case) -> Found:
     layers = [(row.index, bounded(row.square).root().estimate()) for row in case.rows[1:]]
-    return _largest(case, layers, "LSCALE", lambda x: abs(log(x)) if x > 0 else inf)
+    return _worst(case, "scale", "LSCALE", layers)
 
 
 def _bias(case: Case) -> Found:
-    found = _largest(case, [(row.index, row.bias) for row in case.rows[1:]], "LBIAS", lambda x: x)
+    found = _worst(case, "bias", "LBIAS", [(row.index, row.bias) for row in case.rows[1:]])
     return found._replace(notes=(f"of the output: {case.rows[-1].bias.value:.4g}",))
 
 
@@ -226,12 +225,8 @@ def _noise(case: Case) -> Found:
     largest = max((each for each in case.noises if each.judged), key=lambda each: each.size)
     value = (bounded(nlc) * largest.size).estimate()
     own = case.at_width("NLC").get(case.rows[-1].index)
-    judged = own and replace(own, mean=_times(own.mean, largest.size), limit=value)
+    judged = own and replace(own, mean=(bounded(own.mean) * largest.size).estimate(), limit=value)
     return Found((), value, None, {}, judged, tuple(notes), least)
-
-
-def _times(mean: Estimate, factor: float) -> Estimate:
-    return replace(mean, value=mean.value * factor, stderr=mean.stderr * factor)
 
 
 def _inequality(case: Case) -> Found:
@@ -258,8 +253,7 @@ def _bend(case: Case) -> Found:
     if not layers:
         linear = Estimate(0.0, 0.0, Method.EXACT)
         return Found((), linear, notes=("no activation bends a layer: the network is linear",))
-    worst, least = min(layers, key=lambda pair: pair[1].value)
-    return Found(layers, least, worst)
+    return _worst(case, "bend", "", layers)
 
 
 def _width(case: Case) -> Found:

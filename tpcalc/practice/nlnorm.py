@@ -279,6 +279,12 @@ class _Plan:
                 states.append(found[index].state(read[0]))
         return states, found
 
+    def network(self, at: float, fit: str = "both") -> tuple[LayerGraph, dict[int, Made]]:
+        """The layers with these activations."""
+        _, found = self.run(at, fit)
+        fresh = iter(found.values())
+        return rebuilt(self.graph, lambda *_: (Activation(next(fresh).expr),), found), found
+
     def amount(self, own: Family, at: Bounded, q: Bounded) -> Bounded:
         """The l of a layer."""
         if self.share == "start":
@@ -339,10 +345,8 @@ class _Plan:
     ) -> Normed:
         """What is said where l, or the coefficient of every activation, is found."""
         best = found[0]
-        _, activations = self.run(best.value, fit)
-        first, fresh = activations[min(activations)], iter(activations.values())
-        new = rebuilt(self.graph, lambda *_: (Activation(next(fresh).expr),), activations)
-        states = propagate(new)
+        new, activations = self.network(best.value, fit)
+        first, states = activations[min(activations)], propagate(new)
         steady = stability(new, states)
         same = grouped(activations, lambda index: activations[index])
         name = "activation_{}" if len(same) > 1 else "activation"
@@ -374,6 +378,15 @@ class _Plan:
             provenance(described(new), None, asked, perf_counter() - began),
             None if self.alone else _as_lines(new),
         )
+
+
+def fitted(activations: Sequence[Act], target: float, graph: LayerGraph) -> LayerGraph:
+    """The network with activations made for its coefficient, of which nothing is said."""
+    plan = _plan(tuple(map(family, activations)), graph, None, "amount", None)
+    found = plan.roots(target)
+    if not found:
+        raise plan.beyond(target)
+    return plan.network(found[0].value)[0]
 
 
 @lru_cache(maxsize=4096)

@@ -56,6 +56,11 @@ class Reads:
         return float(self.states[self.parents[0]].square.value)
 
 
+NORMS: dict[str, tuple[Operation, ...]] = {
+    "none": (),
+    "layer": (LayerNorm(),),
+    "batch": (BatchNorm(),),
+}
 Rule = Callable[[Operation, Reads], Sequence[Operation]]
 """What stands in the place of a layer: layers one after the other, none to leave it out."""
 
@@ -82,7 +87,7 @@ def rewritten(
 
     Example:
         >>> from tpcalc.meanfield.notation.architectures import Design, mlp
-        >>> found = rewritten(mlp(1, Design("relu", 2)), norm_first(LayerNorm()))
+        >>> found = rewritten(mlp(1, Design("relu", 2)), norm_first("layer"))
         >>> [line.word.name for line in found.lines]
         ['input', 'dense', 'layer norm', 'relu', 'dense']
     """
@@ -204,24 +209,30 @@ def retune(change: Callable[[Expr, float], Act]) -> Rule:
     return _rule({Activation: made})
 
 
-def norm_first(norm: LayerNorm | BatchNorm | None) -> Rule:
+def norm_first(norm: str | LayerNorm | BatchNorm) -> Rule:
     """A normalisation in front of every activation, and in place of every other one.
 
     Args:
-        norm: Of a layer or of a batch; None: there is none any more.
+        norm: ``"layer"``, ``"batch"``, or the word of a line that is one (``net.lines[2].word``);
+            ``"none"``: there is none any more.
 
     Returns:
         A rule for ``rewritten``.
+
+    Raises:
+        UnknownName: No such normalisation.
 
     Source: Schoenherr, The nonlinearity coefficient, section 8.3.
 
     Example:
         >>> from tpcalc.meanfield.notation.architectures import Design, mlp
         >>> from tpcalc.meanfield.nonlinearity import nlc
-        >>> round(nlc(rewritten(mlp(4, Design("relu", 2)), norm_first(BatchNorm()))).value, 4)
+        >>> round(nlc(rewritten(mlp(4, Design("relu", 2)), norm_first("batch"))).value, 4)
         2.1519
     """
-    own: tuple[Operation, ...] = () if norm is None else (norm,)
+    if isinstance(norm, str):
+        checks.one_of("normalisation", norm, NORMS)
+    own = NORMS[norm] if isinstance(norm, str) else (norm,)
 
     def first(operation: Activation, reads: Reads) -> Sequence[Operation]:
         return (operation,) if reads.operation.normalises else (*own, operation)

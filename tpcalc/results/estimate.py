@@ -68,8 +68,10 @@ class Method(Enum):
     FINITE = "finite"
 
     def __lt__(self, other: Method) -> bool:
-        order = list(Method)
-        return order.index(self) < order.index(other)
+        return _RANKS[self.value] < _RANKS[other.value]
+
+
+_RANKS = {method.value: rank for rank, method in enumerate(Method)}
 
 
 class Status(Enum):

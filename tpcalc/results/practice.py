@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
+from math import inf, log
 from typing import Literal
 
 from tpcalc import checks
@@ -59,19 +61,16 @@ class Thresholds(Shown):
     def __post_init__(self) -> None:
         linear = float(checks.real(self.linear, "the threshold linear", least=1))
         object.__setattr__(self, "linear", linear)
-        for own in fields(self):
-            if own.name == "linear":
-                continue
-            pair = checks.sequence(getattr(self, own.name), f"the thresholds of {own.name}")
-            limits = tuple(float(checks.real(x, f"a threshold of {own.name}")) for x in pair)
-            object.__setattr__(self, own.name, limits)
-            ordered = limits[::-1] if own.name == "bend" else limits
-            if len(limits) != 2 or not 0 <= ordered[0] <= ordered[1]:
+        for name, usual in _USUAL.items():
+            pair = checks.sequence(getattr(self, name), f"the thresholds of {name}")
+            limits = tuple(float(checks.real(x, f"a threshold of {name}")) for x in pair)
+            object.__setattr__(self, name, limits)
+            if len(limits) != 2 or min(limits) < 0 or self._worse(name, *limits):
                 raise UsageError(
-                    f"the thresholds of {own.name} are {', '.join(f'{x:g}' for x in limits)}.",
+                    f"the thresholds of {name} are {', '.join(f'{x:g}' for x in limits)}.",
                     where="thresholds",
                     hint="Give two: passes up to the first, warns up to the second: "
-                    f"{_DEFAULTS[own.name]} by default.",
+                    f"{usual} by default.",
                 )
         if self.linear > self.nlc[0]:
             raise UsageError(
@@ -80,6 +79,17 @@ class Thresholds(Shown):
                 hint="linear is at most the first threshold of nlc.",
             )
 
+    def excess(self, name: str, value: float) -> float:
+        """How far a number is from what passes, as a logarithm; 0 where it passes.
+
+        Args:
+            name: The name of a pair.
+            value: The number.
+        """
+        if name == "nlc" and value < self.linear:
+            return _over(self.linear - 1, value - 1)
+        return _over(self.size(name, value), self.size(name, getattr(self, name)[0]))
+
     def grade(self, name: str, value: float) -> Grade:
         """What a number is worth by the thresholds of that name.
 
@@ -87,19 +97,35 @@ class Thresholds(Shown):
             name: The name of a pair.
             value: The number.
         """
-        passes, warns = getattr(self, name)
-        if name == "bend":
-            passes, warns, value = -passes, -warns, -value
-        if name == "scale" and value < 1:
-            value = 1 / value if value > 0 else float("inf")
-        slack = SLACK * abs(passes)
-        if value <= passes + slack:
-            faint = name == "nlc" and value < self.linear
-            return "warn" if faint else "pass"
-        return "warn" if value <= warns else "fail"
+        if self.excess(name, value) <= SLACK:
+            return "pass"
+        return "fail" if self._worse(name, value, getattr(self, name)[1]) else "warn"
+
+    def size(self, name: str, value: float) -> float:
+        """A number such that larger ones are worse.
+
+        Args:
+            name: The name of a pair.
+            value: The number.
+        """
+        return _SIZES.get(name, float)(value)
+
+    def _worse(self, name: str, value: float, limit: float) -> bool:
+        return self.size(name, value) > self.size(name, limit)
 
 
-_DEFAULTS = {own.name: own.default for own in fields(Thresholds)}
+_USUAL = {own.name: own.default for own in fields(Thresholds) if own.name != "linear"}
+_SIZES: dict[str, Callable[[float], float]] = {
+    "bend": lambda x: 1 / x if x > 0 else inf,
+    "scale": lambda x: max(x, 1 / x) if x > 0 else inf,
+}
+
+
+def _over(value: float, limit: float) -> float:
+    """The logarithm of a quotient, where it is above 0."""
+    if value <= limit:
+        return 0.0
+    return log(value / limit) if limit > 0 and value < inf else inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +175,12 @@ class Guideline(Shown):
     measured: MeasuredValue | None = None
     measured_grade: Grade = "open"
     notes: tuple[str, ...] = ()
+
+    @property
+    def worst(self) -> Grade:
+        """The worse grade, of the limit and of networks where they were measured."""
+        grades = (self.grade, self.measured_grade) if self.measured else (self.grade,)
+        return min(grades, key=GRADES.index)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,9 +260,8 @@ class Advice(Shown):
     @property
     def grade(self) -> Grade:
         """The worst grade of a guideline, in theory or measured."""
-        grades = {each.grade for each in self.guidelines} - {"open", "report"}
-        grades |= {each.measured_grade for each in self.guidelines} - {"open", "report"}
-        return next((grade for grade in GRADES if grade in grades), "open")
+        grades = {own for each in self.guidelines for own in (each.grade, each.measured_grade)}
+        return min(grades & {"fail", "warn", "pass"}, key=GRADES.index, default="open")
 
     def __getitem__(self, key: str) -> Guideline:
         """A guideline.

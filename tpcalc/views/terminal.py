@@ -66,9 +66,10 @@ def group(shown: View, most: int | None = None) -> Group:
 
 def text(shown: View, lines: int = LINES, columns: int = COLUMNS) -> str:
     """A view as plain text of at most so many lines and columns."""
-    whole = _printed(group(shown, lines), columns)
-    if len(whole) <= lines and all(len(table.rows) <= lines for table in shown.tables):
-        return "\n".join(whole)
+    if sum(len(table.rows) for table in shown.tables) <= lines:
+        whole = _printed(group(shown, lines), columns)
+        if len(whole) <= lines:
+            return "\n".join(whole)
     for cut, most in _smaller(shown):
         whole = _printed(group(cut, most), columns)
         if len(whole) < lines:

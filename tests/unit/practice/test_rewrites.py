@@ -55,7 +55,7 @@ def test_norms_stand_before_every_activation(net: object) -> None:
         names = operations(p.rewritten(net, p.norm_first(norm)))
         assert names.count(norm.name) == sum(name in ("relu", "tanh", "gelu") for name in names)
         assert names.count("layer norm") + names.count("batch norm") == names.count(norm.name)
-    assert "norm" not in " ".join(operations(p.rewritten(net, p.norm_first(None))))
+    assert "norm" not in " ".join(operations(p.rewritten(net, p.norm_first("none"))))
 
 
 @pytest.mark.parametrize("net", NETS)

@@ -3,4 +3,5 @@
 from tpcalc.integrals.exact.delta import DELTA as DELTA
 from tpcalc.integrals.exact.expect import expectation as expectation
 from tpcalc.integrals.exact.expect import supported as supported
+from tpcalc.integrals.exact.expect import terms as terms
 from tpcalc.integrals.exact.formulas import formula as formula

@@ -35,6 +35,12 @@ def supported(factors: Sequence[Expr]) -> bool:
     return compiled(tuple(factors)) is not None
 
 
+def terms(factors: Sequence[Expr]) -> int:
+    """How many products of pieces such a form is a sum of; 0 where there is none."""
+    plan = compiled(tuple(factors))
+    return 0 if plan is None else len(plan.terms)
+
+
 def expectation(
     factors: Sequence[Expr], mean: Sequence[Any], cov: Sequence[Sequence[Any]]
 ) -> Bounded | None:

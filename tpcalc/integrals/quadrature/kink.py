@@ -26,9 +26,10 @@ WIDTH = 1.0  # of a panel beside the kink, in units of the function
 LONGEST = 1.6  # of a panel, in standard deviations
 GROWTH = 1.3  # a panel at a distance from the kink may be this much of it long
 FINER = (1.0, 0.5)
-MOST = 200_000  # nodes in one part of the plane
+MOST = 800_000  # nodes in one part of the plane
 ENOUGH = 4e-13
 ROUNDS = 8.0
+LEAST = 1e-14  # of a standard deviation: shorter first panels hold nothing that counts
 LAST = 0.5  # standard deviations near the end; there is more in them than beyond
 NEAR = 0.02  # of the unit, or of x: a step over which slope or density are polynomials
 ACROSS = 10  # nodes for such steps
@@ -185,8 +186,9 @@ def kink_gap(
     square, likely = moments.square.value, delta * moments.slope.value
     by_slopes = ROUNDS * EPS * sqrt(square) > 0.25 * ENOUGH * sqrt(likely)
     by_slopes = by_slopes and step <= NEAR * unit
+    near = max(WIDTH * unit, LEAST * min(spread, step))
     for share in FINER:
-        lengths = WIDTH * share * unit, LONGEST * share, GROWTH * share
+        lengths = share * near, LONGEST * share, GROWTH * share
         steps = _Steps(function, None, kink, spread, step, *lengths)
         found = _summed(steps._replace(slope=slope) if by_slopes else steps)
         if found is None:

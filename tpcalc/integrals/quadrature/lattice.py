@@ -71,8 +71,8 @@ def _on_ladder(step: float) -> float:
 
 def line_of(step: float) -> Line | None:
     """A rule with at most this step; None where it takes too many nodes."""
-    found = _line(_on_ladder(step))
-    return found if len(found.z) <= LONGEST else None
+    step = _on_ladder(step)
+    return _line(step) if 2 * ceil(REACH / step) < LONGEST else None
 
 
 def lattice_moments(function: Shape, slope: Shape, q: float) -> Moments | None:

@@ -114,12 +114,11 @@ class CorrelationMap(OfActivation, Shown):
         Args:
             gap: 1 - c, between 0 and 2.
         """
-        moved = self.chi.value * gap.error  # the map is nowhere steeper than at 1
-        if moved > CLOSE * gap.value:
-            ends = (abs(1 - gap.value + side * gap.error) for side in (-1, 1))
-            steepest = self.correlation_slope(min(1.0, max(ends)))  # its slope grows with |c|
-            moved = (abs(steepest.value) + steepest.error) * gap.error
-        growth = self.gap_growth(np.array([max(gap.value, SMALLEST)])).at(0)
+        # Its slope grows with |c|: nowhere on the way is it above a secant from there to 1.
+        furthest = max(abs(1 - gap.value + side * gap.error) for side in (-1, 1))
+        at = np.maximum([gap.value, 1 - furthest], SMALLEST)
+        growth, steepest = map(self.gap_growth(at).at, (0, 1))
+        moved = (steepest.value + steepest.error) * gap.error
         found: Bounded = growth * gap.value + Bounded(0.0, moved, gap.method)
         return found
 

@@ -12,7 +12,7 @@ from tpcalc.errors import EvaluationError
 from tpcalc.functions import Expr, Fn, Var
 from tpcalc.functions.fn import derivative
 from tpcalc.functions.tape import values
-from tpcalc.integrals.activation_moments import average
+from tpcalc.integrals.activation_moments import Kernels
 from tpcalc.integrals.bounded import EPS, Bounded, bounded
 from tpcalc.meanfield.maps.layer_map import LayerMap
 from tpcalc.meanfield.maps.roots import rate
@@ -116,8 +116,8 @@ def slope_variance(tau: Expr, q: Bounded | float) -> Bounded:
         >>> slope_variance(lookup("relu").fn.expr, 1.0).value
         1.0
     """
-    at, slope = bounded(q), derivative(tau, Var(0))
-    first, second = average(slope**2, at), average(slope**4, at)
+    at, squared = bounded(q), Kernels(derivative(tau, Var(0)) ** 2)
+    first, second = squared.mean(at), squared.second(at)
     return second / (first * first) - 1.0
 
 
