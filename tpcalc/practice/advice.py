@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from math import sqrt
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tpcalc import checks
 from tpcalc.doors.budget import within
@@ -53,6 +53,7 @@ from tpcalc.results.tables import provenance
 from tpcalc.shown import Rows
 
 HARMED = 5000.0, 250  # the coefficient from which noise of batches of that size did harm
+MEASURED = 200  # inputs of networks, of which means are asked alone
 MOVED = 0.05  # of a logarithm: what counts as a change
 JUDGED = [key for key, rule in GUIDELINES.items() if rule.threshold]
 Judged = dict[str, Guideline]
@@ -172,7 +173,8 @@ def advise(
         ('fail', ['G7', 'G5'])
     """
     began = perf_counter()
-    sampling = Sampling(tuple(widths), seeds, seed=seed, device=device) if len(widths) else None
+    more: dict[str, Any] = {"inputs": MEASURED, "seed": seed, "device": device}
+    sampling = Sampling(tuple(widths), seeds, **more) if len(widths) else None
     given = thresholds, noise, dtype, inputs, model, sampling, seed, progress
     case, found = _asked(network, *given)
     all_ = judged(case, GUIDELINES)

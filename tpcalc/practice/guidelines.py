@@ -299,14 +299,14 @@ _COUNT: Table[float] = Table(
 )
 
 GUIDELINES: dict[str, Rule] = {
-    "G1": Rule("nlc", "Appropriate nonlinearity", "NLC", _nlc),
-    "G2": Rule("growth", "Gaussian stability", "growth of deviations of lengths", _gaussian),
-    "G3": Rule("scale", "Layers of order one", "LSCALE", _scale),
-    "G4": Rule("sensitivity", "Stable while weights grow", "NLC at twice the variance", _training),
-    "G5": Rule("bias", "No common part of outputs", "LBIAS", _bias),
-    "G6": Rule("noise", "Stable against noise", "noise x NLC", _noise),
+    "G1": Rule("nlc", "Coefficient", "NLC", _nlc),
+    "G2": Rule("growth", "Gaussian stability", "R along paths", _gaussian),
+    "G3": Rule("scale", "Scale stability", "LSCALE", _scale),
+    "G4": Rule("sensitivity", "Training stability", "NLC at twice the variance", _training),
+    "G5": Rule("bias", "Neuron bias", "LBIAS", _bias),
+    "G6": Rule("noise", "Noise stability", "noise x NLC", _noise),
     "G7": Rule("inequality", "Orthogonality", "sqrt(m2)/m1 of J J^T", _inequality),
-    "G8": Rule("bend", "Activations that bend", "NLC of a layer - 1", _bend),
+    "G8": Rule("bend", "Pseudo-linearity", "NLC of a layer - 1", _bend),
     "G9": Rule("", "Width", "parameters", _width),
 }
 """The guidelines of chapter 6 of Schoenherr, The nonlinearity coefficient, and of section 9.7."""

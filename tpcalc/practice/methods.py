@@ -19,16 +19,15 @@ from tpcalc.errors import StudyError, TpcalcError, UnknownName, UsageError, plac
 from tpcalc.functions import Expr, Var, const
 from tpcalc.functions.expr import Add, Const, Mul, Par, add, substitute
 from tpcalc.functions.parse import parse_fn
-from tpcalc.integrals.activation_moments import Kernels, means
+from tpcalc.integrals.activation_moments import Kernels
 from tpcalc.integrals.bounded import Bounded, bounded
 from tpcalc.integrals.given import Act, whole
 from tpcalc.meanfield.activations.calibrate import CLOSE
-from tpcalc.meanfield.activations.split import Split, ratio, slope_of, split
+from tpcalc.meanfield.activations.split import ratio, split
 from tpcalc.results import Method
 from tpcalc.shown import Shown
 
 S = Var(0)
-STEEP = 30.0  # amounts beyond bend on a scale that is far below that of a Gaussian
 _SYMBOLS = {"s": "x0", "l": "s0"}
 _NEAR = tuple(float(k) for k in range(-5, 9))
 _WIDE = tuple(float(x) for x in np.geomspace(1e-3, 1e3, 19))
@@ -114,10 +113,6 @@ class Parts(NamedTuple):
     spread: Bounded
     slope: Bounded
 
-    def nlc(self, q: Bounded) -> Bounded:
-        """The nonlinearity coefficient n(q, 0)."""
-        return ratio(q * self.slope, self.spread).root()
-
 
 @dataclass(frozen=True)
 class Family:
@@ -140,35 +135,35 @@ class Family:
     def parts(self, amount: float, q: Bounded) -> Parts:
         """Its averages; that of a line needs none for another amount."""
         bent, line = apart(self.at(amount))
-        if line != 0:
-            return _with_line(bent, q).parts(line)
-        return _plain(bent, q, abs(amount) > STEEP)
+        if not line:
+            return _parts(bent, q)
+        own = _split(bent, q).with_line(line)
+        return Parts(own.mean, own.spread, own.slope)
+
+    def nlc(self, amount: float, q: Bounded) -> Bounded:
+        """n(q, 0)."""
+        own = self.parts(amount, q)
+        return ratio(q * own.slope, own.spread).root()
 
     def excess(self, amount: float, q: Bounded) -> Bounded:
-        """n(q, 0) - 1, however small it is.
+        """n(q, 0) - 1, however small it is: as a difference where its bend is but rounding.
 
         Source: Schoenherr, The nonlinearity coefficient, Theorem 3.
         """
         bent, line = apart(self.at(amount))
-        with suppress(TpcalcError):  # of what bends so little that its bend is rounding
-            if line != 0 or abs(amount) <= STEEP:
-                own = _with_line(bent, q)
-                twice = own.curved / own.parts(line).spread  # n^2 - 1
-                return twice / ((twice + 1).root() + 1)
-        return self.nlc(amount, q) - 1
+        found = [self.nlc(amount, q) - 1]
+        with suppress(TpcalcError):
+            found.append(_split(bent, q).with_line(line).excess)
+        return min(found, key=lambda each: each.error)
 
     def grid(self, q: Bounded) -> tuple[float, ...]:
         """Where amounts are looked for."""
         if not self.is_line:
             return self.way.amounts
-        own = _with_line(self.tau, q)
-        unit = sqrt(own.own.rest.value / q.value)
-        side = -unit if own.centre.value > own.centre.error else unit  # where it starts from
-        return tuple(own.centre.value + side * x for x in _AWAY)
-
-    def nlc(self, amount: float, q: Bounded) -> Bounded:
-        """n(q, 0)."""
-        return self.parts(amount, q).nlc(q)
+        own = _split(self.tau, q)
+        unit, a = sqrt(own.rest.value / q.value), own.coefficient
+        side = -unit if -a.value > a.error else unit  # where it starts from
+        return tuple(side * x - a.value for x in _AWAY)
 
     def curve(self, q: Bounded) -> Curve:
         """n(q, 0) at the amounts that are looked at, where it exists."""
@@ -176,67 +171,36 @@ class Family:
 
     def roots(self, target: float, q: Bounded) -> tuple[Bounded, ...]:
         """The amounts at which n(q, 0) is the target, those nearest to the start first."""
-        if self.is_line:
-            return nearest(_with_line(self.tau, q).amounts(target), self.way.start)
-        found = crossings(lambda at: self.nlc(at, q), target, self.curve(q))
+        own = partial(self.nlc, q=q)
+        found = self._lines(target, q) if self.is_line else crossings(own, target, self.curve(q))
         return nearest(found, self.way.start)
 
-
-@dataclass(frozen=True)
-class _Line:
-    """f(s) + l s for every l, from one split of f."""
-
-    own: Split
-
-    @property
-    def centre(self) -> Bounded:
-        """The l that leaves no linear part."""
-        return -self.own.coefficient
-
-    @property
-    def curved(self) -> Bounded:
-        """(n^2 - 1) Var, which no line changes."""
-        return self.own.q * self.own.rest_slope - self.own.rest
-
-    def parts(self, line: float) -> Parts:
-        square = self.own.coefficient + line
-        square = square * square
-        spread = self.own.rest + self.own.q * square
-        return Parts(self.own.mean, spread, self.own.rest_slope + square)
-
-    def amounts(self, target: float) -> list[Bounded]:
+    def _lines(self, target: float, q: Bounded) -> list[Bounded]:
         """Both l with the coefficient n: q (a + l)^2 = (q w - v) / (n^2 - 1) - v.
 
         Source: Schoenherr, The nonlinearity coefficient, section 7.1.1.
         """
-        if target > self.own.rest_nlc.value * (1 + CLOSE):
+        own, over = _split(self.tau, q), bounded(target - 1) * bounded(target + 1)
+        if target > own.rest_nlc.value * (1 + CLOSE):
             return []
-        over = bounded(target - 1) * bounded(target + 1)
-        left = (self.curved / over - self.own.rest) / self.own.q
+        left = (own.curved / over - own.rest) / q
         if left.value < -left.error:
             return []
         away = left.root()
-        return [self.centre + away, self.centre - away]
+        return [away - own.coefficient, -away - own.coefficient]
+
+
+_split = lru_cache(maxsize=512)(split)
 
 
 @lru_cache(maxsize=512)
-def _with_line(bent: Expr, q: Bounded) -> _Line:
-    return _Line(split(bent, q))
-
-
-@lru_cache(maxsize=512)
-def _plain(tau: Expr, q: Bounded, steep: bool) -> Parts:
-    slope = slope_of(tau)
+def _parts(tau: Expr, q: Bounded) -> Parts:
     kernels = Kernels(tau)
-    if steep:  # a lattice would need a node for each step of so narrow a bend
-        at = np.array([q.value])
-        mean, second, square = (means(f, at).at(0) for f in ((tau,), (tau, tau), (slope, slope)))
-    else:
-        mean, second, square = kernels.mean(q), kernels.second(q), kernels.slope(q)
+    mean, second = kernels.mean(q), kernels.second(q)
     spread = second - mean * mean
     if not spread.error <= CLOSE * spread.value:  # a small difference is an average of its own
         spread = Kernels(tau - const(mean.value)).second(q)
-    return Parts(mean, spread, square)
+    return Parts(mean, spread, kernels.slope(q))
 
 
 def apart(tau: Expr) -> tuple[Expr, float]:
@@ -271,7 +235,7 @@ def family(activation: Act, method: Way | None = None) -> Family:
         ('interpolate', 'shift')
     """
     own = whole(activation, "nlnorm")
-    if _with_line(own.expr, bounded(1.0)).own.linear:
+    if _split(own.expr, bounded(1.0)).linear:
         raise StudyError(
             f"{own.text} is linear: its nonlinearity coefficient is 1 whatever is done to it.",
             hint="Take an activation that bends.",

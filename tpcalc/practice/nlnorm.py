@@ -114,7 +114,7 @@ class Made:
             amount.estimate(),
             self.scale.estimate(),
             self.shift.estimate(),
-            self.parts.nlc(self.q).estimate(),
+            own.nlc(self.amount, self.q).estimate(),
             own.excess(self.amount, self.q).estimate(),
             LengthKernel(expr).stability([self.q.value**0.5]).at(0).estimate(),
             self.q.value,
@@ -490,7 +490,7 @@ def _shared(
 
 def _off_scale(own: Made) -> list[str]:
     """What becomes of the coefficient where weights grow."""
-    here, far = own.parts.nlc(own.q).value, own.lengths[-1] if own.lengths else None
+    here, far = own.family.nlc(own.amount, own.q).value, own.lengths[-1] if own.lengths else None
     if far is None or far.nlc.value - 1 <= 2 * (here - 1):
         return []
     return [

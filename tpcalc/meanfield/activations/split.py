@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import sqrt
 
@@ -104,12 +104,27 @@ class Split(Shown):
             >>> round(split(lookup("relu").fn.expr).interpolated(1.0).value, 6)
             1.033436
         """
-        if self.linear:
-            return Bounded(1.0)
+        return Bounded(1.0) if self.linear else self.with_line(line).nlc
+
+    def with_line(self, line: float) -> Split:
+        """The split of tau(s) + l s, which has the same mean and the same rest."""
         slope = self.coefficient + line
-        straight = self.q * slope * slope
-        curved = self.rest_nlc * self.rest_nlc * self.rest
-        return ratio(curved + straight, self.rest + straight).root()
+        square = slope * slope
+        spread = self.rest + self.q * square
+        found = {"coefficient": slope, "spread": spread, "slope": self.rest_slope + square}
+        second = spread + self.mean * self.mean
+        return replace(self, tau=self.tau + const(line) * Var(0), second=second, **found)
+
+    @property
+    def excess(self) -> Bounded:
+        """n(q, 0) - 1 by the rest alone, known relative to itself."""
+        twice = ratio(self.curved, self.spread)  # n^2 - 1
+        return twice / ((twice + 1).root() + 1)
+
+    @property
+    def curved(self) -> Bounded:
+        """(n^2 - 1) Var tau, which no line changes."""
+        return self.q * self.rest_slope - self.rest
 
 
 @of_activation

@@ -80,14 +80,14 @@ def _tables(guidelines: Iterable[Guideline], width: str = "", note: str = "") ->
             "" if each.layer is None else str(each.layer),
             each.measured and settled(each.measured.mean),
             each.measured and each.value and each.measured.z and z_cell(each.measured.z),
-            *([f"{limit:g}" for limit in each.limits] or ["", ""]),
+            " / ".join(f"{limit:g}" for limit in each.limits),
         )
         for each in own
     )
     rows = ([cell or "" for cell in row] for row in body)
     head = ("", "Guideline", "Grade", "Metric", "#Limit", "?#Layer", f"?#Measured{width}", "?#z")
     said = f"A grade is the worse of the limit and of networks. {note}" if width else ""
-    yield Table.of("Guidelines", (*head, "#Passes to", "#Warns to"), rows, said)
+    yield Table.of("Guidelines", (*head, "#Passes / warns to"), rows, said)
     notes = ((each.key, note) for each in own for note in each.notes)
     yield Table.of("Besides", ("", "~Number or fact"), notes, detail=True)
     for each in own:

@@ -25,22 +25,12 @@ def _(found: Normed) -> View:
     one = found.rows[0]
     summary = f"F(s) = c τ(l, s) + b, {one.method} of {one.name}"
     if len(found.rows) == 1:
-        summary += (
-            f": l = {settled(one.amount)}, c = {settled(one.scale)}, b = {settled(one.shift)}"
-        )
+        numbers = zip("lcb", (one.amount, one.scale, one.shift), strict=True)
+        summary += ": " + ", ".join(f"{key} = {settled(own)}" for key, own in numbers)
     curve = Series.of(((row.length, row.nlc) for row in found.lengths), 0, "line", "n(λ², 0)")
     words = "The coefficient of the activation on inputs of other lengths, as when weights grow."
     panel = Panel("n(λ², 0)", words, "length λ of the input", (curve,), True, numbers=True)
-    tables = (_activations(found), _facts(found), _lengths(found))
-    part = Part("normed", "Activations", "", tables, Figure("Off its length", "", (panel,)))
-    level = "warn" if found.steady == "unstable" else "good"
-    shown = View.of(found, "nlnorm", part, said=Judgement(level, said), summary=f"{summary}.")
-    return replace(shown, text=found.code)
-
-
-def _activations(found: Normed) -> Table:
-    head = ("Activation", "#l", "#c", "#b", "#n(q, 0)", "#n - 1", "#R", "#q", "?Layers")
-    rows = (
+    body = (
         (
             row.name,
             *map(settled, (row.amount, row.scale, row.shift, row.nlc, row.excess, row.stability)),
@@ -49,11 +39,18 @@ def _activations(found: Normed) -> Table:
         )
         for row in found.rows
     )
-    note = (
-        "F(s) = c τ(l, s) + b has mean 0 and second moment 1 for s ~ N(0, q); R: by how much a "
-        f"relative deviation of the length is multiplied. {SETTLED}"
-    )
-    return Table.of("Activations", head, rows, note)
+    tables = Table.of("Activations", _HEAD, body, _NOTE), _facts(found)
+    part = Part("normed", "Activations", "", tables, Figure("Off its length", "", (panel,)))
+    level = "warn" if found.steady == "unstable" else "good"
+    shown = View.of(found, "nlnorm", part, said=Judgement(level, said), summary=f"{summary}.")
+    return replace(shown, text=found.code)
+
+
+_HEAD = ("Activation", "#l", "#c", "#b", "#n(q, 0)", "#n - 1", "#R", "#q", "?Layers")
+_NOTE = (
+    "F(s) = c τ(l, s) + b has mean 0 and second moment 1 for s ~ N(0, q); R: by how much a "
+    f"relative deviation of the length is multiplied. {SETTLED}"
+)
 
 
 def _layers(where: tuple[int, ...]) -> str:
@@ -62,14 +59,13 @@ def _layers(where: tuple[int, ...]) -> str:
 
 
 def _facts(found: Normed) -> Table:
-    others = ", ".join(plain(root) for root in found.roots[1:])
     inside = "inside of it" if found.base_inside else "outside of it"
+    reach, monotone = (" to ".join(map(plain, own)) for own in (found.reach, found.monotone))
     rows = (
-        ("Target", plain(found.target) if found.target else "", ""),
-        ("NLC that amounts reach", _range(found.reach), "least and largest"),
+        ("NLC that amounts reach", reach, "least and largest"),
         ("Base", settled(found.base) if found.base else "", f"scaled to length 1 alone; {inside}"),
-        ("Amounts around l", _range(found.monotone), "over which the NLC falls, or rises"),
-        ("Other amounts", others, "that meet the target as well"),
+        ("Amounts around l", monotone, "over which the NLC falls, or rises"),
+        ("Other amounts", ", ".join(map(plain, found.roots[1:])), "that meet the target as well"),
         (
             f"Growth over {found.depth}",
             plain(found.growth, 4),
@@ -78,17 +74,3 @@ def _facts(found: Normed) -> Table:
     )
     shown = (row for row in rows if row[1])
     return Table.of("What it rests on", ("Quantity", "#Value", "~Meaning"), shown)
-
-
-def _range(ends: tuple[float, float]) -> str:
-    return f"{plain(ends[0])} to {plain(ends[1])}"
-
-
-def _lengths(found: Normed) -> Table:
-    rows = (
-        (plain(row.length), *map(settled, (row.nlc, row.stability, row.kernel)))
-        for row in found.lengths
-    )
-    head = ("#λ", "#n(λ², 0)", "#R(λ)", "#L(λ)")
-    note = "On inputs of the length λ, as when weights grow; L: the length that comes out."
-    return Table.of("Off the length that it is made for", head, rows, note, detail=True)
