@@ -102,10 +102,11 @@ def _filled(
 ) -> tuple[float, float]:
     """Fill the kernels; the errors away from coincidence and near it."""
     if smooth is not None:
-        from tpcalc.engine.chains_series import run_layers
+        from tpcalc.engine import chains_angles, chains_series
 
+        way = chains_angles if smooth.kinked else chains_series
         with np.errstate(all="ignore"):
-            worst = run_layers(gram, chain, smooth, out, run)
+            worst = way.run_layers(gram, chain, smooth, out, run)
         return _largest(worst, out)
     found = 0.0, 0.0
     for table in _tables(gram, chain):

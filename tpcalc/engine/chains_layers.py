@@ -206,7 +206,7 @@ Whole = tuple[Array, Array, Array, Array, Array]
 
 
 @exact
-def _strip(state: Whole, i: int, a: int, b: int) -> Whole:
+def strip(state: Whole, i: int, a: int, b: int) -> Whole:
     """Pairs of one input."""
     return state[0][i][a:b], state[1][i][a:b], state[2][i][a:b], state[3][i][a:b], state[4][i][a:b]
 
@@ -229,7 +229,7 @@ def run_starts(
             if s >= columns:
                 continue
             a, b = j0 + s, j0 + columns
-            (k, w, e, f, near), others = _strip(state, i, a, b), squares[1][a:b]
+            (k, w, e, f, near), others = strip(state, i, a, b), squares[1][a:b]
             k[:] = inner[r][s:columns]
             _first(k, w, e, f, first, squares[0][i], others)
             for t in range(k.size):
@@ -288,7 +288,7 @@ def run_series(
             if s >= columns:
                 continue
             a, b = j0 + s, j0 + columns
-            size, (k, w, e, f, _) = b - a, _strip(state, i, a, b)
+            size, (k, w, e, f, _) = b - a, strip(state, i, a, b)
             r, z, value, slope = rho[:size], x[:size], v[:size], g[:size]
             mine, others = over[0][i], over[1][a:b]
             for t in range(size):
@@ -341,7 +341,7 @@ def run_ends(
             a = max(j0, i) if same else j0
             if a >= stop:
                 continue
-            _end(_strip(state, i, a, stop), ends, i, a, same and a == i, readout, most)
+            _end(strip(state, i, a, stop), ends, i, a, same and a == i, readout, most)
         if same:
             for j in range(max(j0, i0), stop):
                 for i in range(i0, min(j, i0 + ROWS, rows)):

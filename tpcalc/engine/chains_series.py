@@ -47,11 +47,12 @@ def _rule(step: float, degree: int) -> tuple[Array, Array, Array]:
 
 @dataclass(frozen=True)
 class Smooth:
-    """A smooth function with its slope, of arrays."""
+    """A function with its slope, of arrays: smooth, or so on either side of 0."""
 
     value: Callable[[Array], Array]
     slope: Callable[[Array], Array]
     powers: tuple[float, ...] = ()  # coefficients of a polynomial, the constant first
+    kinked: bool = False  # at 0, and smooth on either side of it
 
     @property
     def tolerance(self) -> float:
@@ -77,7 +78,7 @@ def layer_of(function: Smooth, q: Array, largest: float) -> Layer:
     """
     if function.powers:
         return _finite(function.powers, np.sqrt(q))
-    to, sizes = _nodes(np.sqrt(q))
+    to, sizes = nodes(np.sqrt(q))
     step = _step(function, float(sizes.max()))
     moments, growth = _moments(function, sizes, step)
     whole = np.array([moments[0], sizes**2 * moments[1]])  # of squares, and k times these
@@ -133,7 +134,7 @@ def _left(coefficients: Array, whole: Array) -> Array:
     return found
 
 
-def _nodes(sizes: Array) -> tuple[Array, Array]:
+def nodes(sizes: Array) -> tuple[Array, Array]:
     """A matrix from values at nodes to those at all sizes, and these nodes."""
     low, high = math.log(sizes.min()), math.log(sizes.max())
     half, count = (high - low) / 2, 1
@@ -166,10 +167,11 @@ def _step(function: Smooth, size: float) -> float:
 def _coefficients(value: Callable[[Array], Array], sizes: Array, step: float, degree: int) -> Array:
     """a_k at sizes, of shape (sizes, degree + 1)."""
     x, weights, hermite = _rule(step, degree)
-    return (_values(value, np.multiply.outer(sizes, x)) * weights) @ hermite
+    return (values(value, np.multiply.outer(sizes, x)) * weights) @ hermite
 
 
-def _values(function: Callable[[Array], Array], at: Array) -> Array:
+def values(function: Callable[[Array], Array], at: Array) -> Array:
+    """A function at some places; constants are of their shape."""
     with np.errstate(all="ignore"):
         return np.broadcast_to(np.asarray(function(at), dtype=float), at.shape)
 
@@ -181,8 +183,8 @@ def _moments(function: Smooth, sizes: Array, step: float) -> tuple[Array, Array]
     """
     x, weights, _ = _rule(step, START)
     z = np.multiply.outer(sizes, x)
-    value, slope = _values(function.value, z), _values(function.slope, z)
-    up, down = _values(function.slope, z + SHIFT), _values(function.slope, z - SHIFT)
+    value, slope = values(function.value, z), values(function.slope, z)
+    up, down = values(function.slope, z + SHIFT), values(function.slope, z - SHIFT)
     second, third = (up - down) / (2 * SHIFT), (up - 2 * slope + down) / SHIFT**2
     squares = value * value * weights
     whole = squares.sum(axis=1)
@@ -200,7 +202,7 @@ Do = Callable[[Callable[[Index], None], tuple[int, int]], None]
 
 
 @dataclass(eq=False)
-class _Lengths:
+class Lengths:
     """Both kernels of every input with itself, and their errors."""
 
     q: Array
@@ -240,18 +242,18 @@ def run_layers(gram: Gram, chain: Chain, function: Smooth, out: dict[str, Array]
     q = first[0] * np.concatenate([pair[4], pair[5][: 0 if same else others]]) + first[1]
     if not (q.min() > 0 and q.max() <= RATIO * q.min()):
         raise NotSettled("inputs are of very different sizes")
-    own = _Lengths(q, q, rounding * q, rounding * q)
+    own = Lengths(q, q, rounding * q, rounding * q)
 
     def sides(rows: Array) -> tuple[Array, Array]:
         """Numbers of all inputs, in the last axis, as those of rows and of columns."""
-        return (rows, rows) if same else _split(rows, count)
+        return (rows, rows) if same else split(rows, count)
 
     state = tuple(one if one.size else np.empty((count, others)) for one in out.values())
     state += tuple(np.empty((count, others)) for _ in range(3))
     spans = np.empty((-(-count // ROWS), -(-others // COLUMNS), 2))
     spans[..., 0], spans[..., 1] = 1.0, -1.0
     parts, forms = chain.depth + 2, forms_of(chain, 1.0)
-    do(partial(_with, loops.run_starts, (pair, sides(q), first), (state, spans)), (0, parts))
+    do(partial(with_tiles, loops.run_starts, (pair, sides(q), first), (state, spans)), (0, parts))
     for place, form in enumerate(forms, 1):
         largest = max(-float(spans[..., 0].min()), float(spans[..., 1].max()), 0.0)
         layer, over = layer_of(function, own.q, largest), sides(1 / np.sqrt(own.q))
@@ -262,18 +264,20 @@ def run_layers(gram: Gram, chain: Chain, function: Smooth, out: dict[str, Array]
         series = np.ascontiguousarray(mine.T), columns
         numbers = sides(table), over, sides(1 / np.sqrt(own.q)), form
         given = pair, layer.parity, series, *numbers
-        do(partial(_with, loops.run_series, given, (state, spans)), (place, parts))
+        do(partial(with_tiles, loops.run_series, given, (state, spans)), (place, parts))
     readout = 0.0 if chain.residual is None else 1.0
     ends = [own.q, own.w + readout * own.q, own.q_error, own.w_error + readout * own.q_error]
     worst = np.zeros((*spans.shape[:2], 4))
     before = same, sides(np.array(ends)), readout
-    do(partial(_with, loops.run_ends, before, (state, worst)), (parts - 1, parts))
+    do(partial(with_tiles, loops.run_ends, before, (state, worst)), (parts - 1, parts))
     return worst
 
 
-def _with(loop: Any, before: tuple[Any, ...], after: tuple[Any, ...], tiles: Index) -> None:
+def with_tiles(loop: Any, before: tuple[Any, ...], after: tuple[Any, ...], tiles: Index) -> None:
+    """Run a loop, whose tiles stand between its other arguments."""
     loop(*before, tiles, *after)
 
 
-def _split(rows: Array, count: int) -> tuple[Array, Array]:
+def split(rows: Array, count: int) -> tuple[Array, Array]:
+    """Numbers of all inputs as those of rows and of columns."""
     return np.ascontiguousarray(rows[..., :count]), np.ascontiguousarray(rows[..., count:])

@@ -123,7 +123,7 @@ def _squares(x: Array, length: int) -> Array:
     return out
 
 
-def _inverse(pair: Pair) -> Pair:
+def inverse(pair: Pair) -> Pair:
     """The same with the inverse norms, and 0 for a zero input."""
     norms = [np.sqrt(squares) for squares in pair[4:]]
     of_x, of_y = (np.divide(1.0, one, out=np.zeros_like(one), where=one > 0) for one in norms)
@@ -163,7 +163,7 @@ def plain_table(gram: Gram, chain: Chain) -> Table:
     peak = np.max(fx, initial=0.0) * np.max(fy, initial=0.0) * (chain.depth + 1)
     return Table(
         PLAIN,
-        _inverse(pair),
+        inverse(pair),
         (fx, fy),
         (np.zeros((0, len(qx))), np.zeros((0, len(qy)))),
         np.array([[m0, m1, *shape, readout]]),
@@ -225,7 +225,7 @@ def biased_table(gram: Gram, chain: Chain) -> Table:
     peak = np.max(norms_x, initial=0.0) * np.max(norms_y, initial=0.0) * (chain.depth + 1)
     return Table(
         BIASED,
-        _inverse(pair),
+        inverse(pair),
         (np.ones(len(qx)), np.ones(len(qy))),
         (norms_x, norms_y),
         np.array(forms),

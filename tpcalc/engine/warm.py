@@ -48,6 +48,7 @@ def warm(progress: Progress | None = None) -> str | None:
         chain = Chain(family, 0.5, 0.4, 2, 2.0, bias, None, 2.0, bias)
         smooth = Smooth(np.sin, np.cos) if family == "smooth" else None
         chain_kernels(Gram(inputs, others), chain, smooth=smooth)
+    chain_kernels(Gram(inputs), chain, smooth=Smooth(np.sin, np.cos, kinked=True))
     if progress is not None:
         progress(9 / 10, "depth")
     kets = trunks.store(2, 1, 1)

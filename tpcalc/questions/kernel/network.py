@@ -203,6 +203,13 @@ class Fused(NamedTuple):
         """How its kernels are found."""
         return Method.QUADRATURE if self.smooth and not self.smooth.powers else Method.EXACT
 
+    @property
+    def route(self) -> str:
+        """The way that they are found on, in words."""
+        if self.smooth is None:
+            return "fused chain"
+        return "tables in the angle" if self.smooth.kinked else "series of each layer"
+
 
 def chain_of(task: Network) -> Fused | None:
     """The chain that a network is; None where it is none.
@@ -251,10 +258,17 @@ def _smooth(expr: Expr) -> Smooth | None:
         slope = own_derivative(expr, Var(0))  # a series has the slopes of the function itself
     except NotDifferentiable:
         return None
-    if any(isinstance(part, Call) and part.atom.facts.kinks for part in walk(expr)):
+    kinks = [part for part in walk(expr) if isinstance(part, Call) and part.atom.facts.kinks]
+    if not all(_at_zero(part) for part in kinks):
         return None
     value, bend = (partial(_at, lower(Fn(one, 1)), compiled_space()) for one in (expr, slope))
-    return Smooth(value, bend, _powers(expr))
+    return Smooth(value, bend, () if kinks else _powers(expr), bool(kinks))
+
+
+def _at_zero(part: Call) -> bool:
+    """Whether a function has its kinks where its argument, a multiple of z, is 0."""
+    slope, start = slope_or_none(part.arg, Var(0)), substitute(part.arg, {Var(0): const(0)})
+    return isinstance(slope, Const) and start == const(0) and set(part.atom.facts.kinks) == {0.0}
 
 
 def _powers(expr: Expr) -> tuple[float, ...]:
@@ -294,7 +308,7 @@ def run_chain(fused: Fused, task: Network, threads: int | None, progress: Progre
         found.near_error or None,
         True if tangent else None,
         (SIMPLE,) if tangent else (),
-        {"route": "fused chain" if fused.smooth is None else "series of each layer"},
+        {"route": fused.route},
     )
 
 

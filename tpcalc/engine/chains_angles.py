@@ -1,0 +1,359 @@
+"""Chains of activations that are smooth on either side of 0: a table of each layer in the angle.
+
+Two inputs have h = s x, h' = s' y for Gaussians of correlation cos a. In polar coordinates of their
+plane the four sectors between the lines where an argument changes its sign are smooth, so that
+E phi'(h) phi'(h') is analytic in the angle a from 0 to pi, and in the logarithms of both sizes. A
+layer has its Chebyshev series in a, each degree as a sum over eigenvectors of products of a number
+of either input. E phi phi' follows from the mean of slopes over correlations from cos a to 1, by
+which distances of inputs keep their digits, see ``chains_wedges``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from itertools import pairwise
+
+import numpy as np
+from numpy.polynomial import chebyshev
+from numpy.polynomial.legendre import leggauss
+
+from tpcalc.arrays import Array, Index
+from tpcalc.engine.chains_series import (
+    NEGLIGIBLE,
+    RATIO,
+    TOLERANCE,
+    Do,
+    Layer,
+    Lengths,
+    NotSettled,
+    Smooth,
+    nodes,
+    split,
+    values,
+    with_tiles,
+)
+from tpcalc.engine.chains_tables import EPS, ROUNDINGS, Chain, Gram, forms_of, inverse, pair_of
+
+FAR, PANEL = 13.0, 20  # of radii; nodes of a panel of length 1/4
+RADII = (24, 32, 48, 64, 96, 128)  # nodes of rules that are tried
+ANGLES = (20, 28, 40, 56, 80, 112)
+FACTORS = (30, 44, 64, 90, 128, 180)  # degrees in s cos a
+DEGREES = (20, 24, 28, 34, 40, 50, 64, 90)  # of series in the angle
+SHIFT = 1e-4  # relative, of differences of slopes
+FAINT = 1e-9  # of directions of radii
+CUT = 2e-16  # of terms, relative to the largest
+FIRST = 25  # degrees of the first layer
+ROWS = 2500  # of values along rays that are handled at once
+STEEP = 1.2  # the steepest place beside the steepest node
+LEAST = 1e-3  # of the largest angle
+
+
+_legendre = lru_cache(maxsize=32)(leggauss)
+
+
+@lru_cache(maxsize=2 * len(RADII))
+def _gauss(count: int, power: int) -> tuple[Array, Array]:
+    """The Gauss rule for r^power exp(-r^2 / 2) / (2 pi) from 0 on, by its polynomials."""
+    at, fine = _legendre(PANEL)
+    x = ((np.arange(4 * FAR)[:, None] + (at + 1) / 2) / 4).ravel()
+    weight = np.tile(fine / 8, int(4 * FAR)) * np.exp(-x * x / 2) * x**power / (2 * math.pi)
+    found = np.zeros((count + 1, x.size))
+    found[0] = np.sqrt(weight / weight.sum())
+    jacobi = np.zeros((count + 1, count + 1))
+    for k in range(count):
+        after = x * found[k]
+        jacobi[k, k] = after @ found[k]
+        for _ in range(2):  # orthogonal to rounding
+            after = after - (found[: k + 1] @ after) @ found[: k + 1]
+        jacobi[k + 1, k] = jacobi[k, k + 1] = np.linalg.norm(after)
+        found[k + 1] = after / jacobi[k + 1, k]
+    places, vectors = np.linalg.eigh(jacobi[:count, :count])
+    return places, vectors[0] ** 2 * weight.sum()
+
+
+@lru_cache(maxsize=16)
+def _series(count: int) -> Array:
+    """From values at Chebyshev nodes to coefficients."""
+    turns = np.multiply.outer(np.arange(count), 2 * np.arange(count) + 1) % (4 * count)
+    found: Array = np.cos(np.pi * turns / (2 * count)) * (2 / count)
+    found[0] /= 2
+    return found
+
+
+def _at(count: int) -> Array:
+    """Chebyshev nodes on [0, 1]."""
+    found: Array = (np.cos(np.pi * (np.arange(count) + 0.5) / count) + 1) / 2
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Rays:
+    """Slopes on either side of 0 at a radius times c, 0 <= c <= top, by Chebyshev's series in c.
+
+    Of shape (2, degrees, directions of radii), with the roots of the weights of the radii.
+    """
+
+    series: Array
+    top: float
+    angles: int  # nodes of a sector
+
+
+def _rays(function: Smooth, top: float, largest: float) -> _Rays:
+    def slopes(c: Array, count: int) -> Array:
+        x, w = _gauss(count, 1)
+        z = np.multiply.outer(c, x)
+        return values(function.slope, np.array([z, -z])) * np.sqrt(w)
+
+    def squares(count: int) -> Array:
+        up, down = slopes(top * np.array([1.0, 0.5, 0.1]), count)
+        return np.array([up @ up.T, up @ down.T, down @ down.T])
+
+    radii = _settled(squares, RADII)
+    for degrees in FACTORS:
+        series = _series(degrees) @ slopes(top * _at(degrees), radii)
+        size = np.linalg.norm(series, axis=2)
+        if size[:, -2:].max() <= TOLERANCE * size.max():
+            break
+    else:
+        raise NotSettled("it is not smooth on either side of 0")
+    # only inner products over radii count: a direction of size 1e-9 is 1e-18 of them
+    _, factors, turned = np.linalg.svd(series.reshape(-1, radii), full_matrices=False)
+    series = series @ turned[factors > FAINT * factors[0]].T
+    angles, one = largest * np.array([0.02, 0.3, 1.0]), np.array([top])
+    count = _settled(lambda count: _slopes(_Rays(series, top, count), one, angles), ANGLES)
+    return _Rays(series, top, count)
+
+
+def _settled(rule: Callable[[int], Array], counts: tuple[int, ...]) -> int:
+    """The first number of nodes whose results those of the next one agree with."""
+    last = rule(counts[0])
+    for before, count in pairwise(counts):
+        found = rule(count)
+        if float(np.abs(found - last).max()) <= TOLERANCE * float(np.abs(found).max()):
+            return before
+        last = found
+    raise NotSettled("two rules for its averages do not agree")
+
+
+def _slopes(rays: _Rays, sizes: Array, angles: Array) -> Array:
+    """E phi'(h) phi'(h'), of shape (angles, sizes, sizes)."""
+    y, weight = _legendre(rays.angles)
+    step = max(1, ROWS // (sizes.size * y.size))
+    if angles.size > step:  # by parts that stay in cache
+        parts = [angles[start : start + step] for start in range(0, angles.size, step)]
+        return np.concatenate([_slopes(rays, sizes, part) for part in parts])
+    _, degrees, radii = rays.series.shape
+    shape, found = (angles.size, sizes.size, y.size, 2, radii), 0.0
+    for turn in (np.cos, np.sin):
+        width = (math.pi - angles if turn is np.cos else angles)[:, None] / 2
+        ray = turn(angles[:, None] / 2 + width * y)  # the other input has it in the other order
+        at = np.clip(sizes[:, None] * (ray[:, None] / rays.top), 0.0, 1.0)
+        basis = chebyshev.chebvander(2 * at.ravel() - 1, degrees - 1)
+        both = (basis @ np.concatenate(list(rays.series), axis=1)).reshape(shape)
+        left = both[:, :, ::-1] * (width * weight)[:, None, :, None, None]
+        left, both = (
+            part.reshape(*shape[:2], -1)
+            for part in (left, both if turn is np.cos else both[..., ::-1, :])
+        )
+        found = found + left @ both.swapaxes(1, 2)
+    return np.asarray(found)
+
+
+@dataclass(frozen=True, eq=False)
+class _Sizes:
+    """Averages of single inputs at some sizes."""
+
+    layer: Layer
+    value: Array  # (sizes, nodes)
+    tilted: Array  # h phi'(h), likewise
+    weights: Array
+
+
+def _averages(function: Smooth, sizes: Array, count: int) -> _Sizes:
+    """Mean squares of phi, phi', h phi', h phi'' (over q, q^2); how the first two grow with q."""
+    x, w = _gauss(count, 0)
+    weights = np.concatenate([w, w]) * math.sqrt(2 * math.pi)
+    z = np.multiply.outer(sizes, np.concatenate([x, -x]))
+    value, slope = values(function.value, z), values(function.slope, z)
+    up, down = (values(function.slope, z * (1 + by)) for by in (SHIFT, -SHIFT))
+    tilted, bend, q = z * slope, (up - down) / (2 * SHIFT), sizes**2
+    squares = tilted * tilted * weights
+    whole = squares.sum(axis=1)
+    if not (np.isfinite(whole).all() and (whole > 0).all()):
+        raise NotSettled("its slope has no positive mean square")
+    if not (squares[:, [x.size - 1, -1]] <= NEGLIGIBLE * whole[:, None]).all():
+        raise NotSettled("it grows too fast")
+    rows = [(value, 1.0), (slope, 1.0), (tilted, q**2), (bend, q**2)]
+    moments = np.array([(part * part) @ weights / unit for part, unit in rows])
+    growth = np.array([(value * tilted) @ weights, (slope * bend) @ weights]) / q
+    return _Sizes(Layer(np.empty(0), 0, moments, growth), value, tilted, weights)
+
+
+def _terms(parts: Array, unit: Array, to: Array) -> tuple[Array, Array, Index]:
+    """Symmetric matrices over nodes by their eigenvectors, of each degree: rows of all inputs.
+
+    ``unit`` is what entries are counted in; ``to`` leads from nodes to inputs. Returns the factors
+    of either input, (terms, inputs), and where each degree starts: an even number of terms.
+    """
+    factors, vectors = np.linalg.eigh((parts + parts.swapaxes(1, 2)) / 2)
+    most = float(np.abs(parts).max())
+    rows, signs, begins = [], [], [0]
+    for lam, columns in zip(factors, vectors, strict=True):
+        kept = np.flatnonzero(np.abs(lam) > CUT * most)
+        found = np.zeros((max(2, kept.size + kept.size % 2), to.shape[0]))
+        sign = np.zeros(len(found))
+        found[: kept.size] = np.sqrt(np.abs(lam[kept]))[:, None] * (to @ columns[:, kept]).T
+        sign[: kept.size] = np.sign(lam[kept])
+        rows.append(found * unit)
+        signs.append(sign)
+        begins.append(begins[-1] + len(found))
+    right = np.concatenate(rows)
+    return np.concatenate(signs)[:, None] * right, right, np.array(begins)
+
+
+def _means(at: Array, count: int, scale: float) -> Array:
+    """From values at angles to averages over correlations from that of the angle to 1."""
+    y, weight = _legendre(count)
+    inner = np.multiply.outer(at, (y + 1) / 2)
+    rule = np.multiply.outer(at / 2, weight) * np.sin(inner) / (2 * np.sin(at / 2) ** 2)[:, None]
+    basis = chebyshev.chebvander(scale * inner - 1, count - 1)
+    found: Array = np.einsum("kp,kpn->kn", rule, basis) @ _series(count)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Tables:
+    """Of a layer: slopes and their means by the angle, gaps of sizes; numbers of single inputs."""
+
+    layer: Layer
+    scale: float
+    means: tuple[Array, Array, Index]
+    slopes: tuple[Array, Array, Index]
+    bends: tuple[Array, Array, Index]
+    steep: float  # how much slopes bend by the angle, relative to their size
+    rough: float  # the size of a gap
+
+
+def _tables(function: Smooth, q: Array, largest: float, form: Array, least: int) -> _Tables:
+    """Of a layer at variances q, for angles up to a largest one; of more degrees than ``least``."""
+    largest = min(max(largest * (1 + 1e-9), LEAST), math.pi)
+    to, sizes = nodes(np.sqrt(q))
+    one = sizes[[int(sizes.argmax())]]
+    line = _settled(lambda count: _averages(function, one, count).layer.moments[:2], RADII)
+    known, rays = _averages(function, sizes, line), _rays(function, float(one[0]), largest)
+    unit, scale = np.sqrt(known.layer.moments[1]), 2 / largest
+    for count in [one for one in DEGREES if one > least]:
+        angles = largest * _at(count)
+        found = _slopes(rays, sizes, angles) / np.multiply.outer(unit, unit)
+        series = np.tensordot(_series(count), found, 1)
+        size = np.abs(series).max(axis=(1, 2))
+        if size[-2:].max() <= TOLERANCE * size.max():
+            break
+    else:
+        raise NotSettled(f"{DEGREES[-1]} degrees of its series in the angle leave {size[-1]:.1g}")
+    means = np.tensordot(_series(count) @ _means(angles, count, scale), found, 1)
+    own = to @ known.layer.moments.T
+    bent = chebyshev.chebder(series).reshape(count - 1, -1)
+    turned = chebyshev.chebvander(2 * _at(count) - 1, count - 2) @ bent
+    gaps, rough = _gaps(known, sizes, form)
+    return _Tables(
+        Layer(np.empty(0), 0, own.T, (to @ known.layer.growth.T).T),
+        scale,
+        _terms(_cut(means), np.sqrt(own[:, 1]), to),
+        _terms(_cut(series), np.sqrt(own[:, 1]), to),
+        _terms(gaps[None], np.ones(len(q)), to),
+        STEEP * scale * float(np.abs(turned).max()),
+        rough,
+    )
+
+
+def _cut(series: Array) -> Array:
+    """Without the degrees at the end that are rounding."""
+    size = np.abs(series).max(axis=(1, 2))
+    return series[: int(np.flatnonzero(size > 2 * CUT * size.max())[-1]) + 1]
+
+
+def _gaps(known: _Sizes, sizes: Array, form: Array) -> tuple[Array, float]:
+    """What inputs of one direction lose, over the squared difference of logarithms of sizes."""
+    keep, m, s = form
+    delta = np.subtract.outer(np.log(sizes), np.log(sizes))
+    same = delta == 0
+    delta[same] = 1.0
+    value, weights = known.value, known.weights
+    apart = (value[:, None] - value[None]) / delta[..., None]
+    apart[same] = known.tilted[np.nonzero(same)[0]]
+    after = np.sqrt(keep * sizes**2 + m * known.layer.moments[0] + s)
+    total = np.add.outer(after, after)
+    # of squares of sizes after the layer
+    rise = m * np.einsum("ijk,ijk,k->ij", apart, value[:, None] + value[None], weights)
+    slow = np.where(same, np.add.outer(sizes, sizes) / 2, np.subtract.outer(sizes, sizes) / delta)
+    rise += keep * slow * np.add.outer(sizes, sizes)
+    found = m * (apart * apart) @ weights + keep * slow * slow - (rise / total) ** 2
+    rough = m * float((known.layer.moments[0] + known.layer.moments[2] * sizes**4).max())
+    return found / 2, rough + keep * float(sizes.max()) ** 2
+
+
+def run_layers(gram: Gram, chain: Chain, function: Smooth, out: dict[str, Array], do: Do) -> Array:
+    """Fill both kernels of a chain, whose activation is ``function``; the errors of all tiles."""
+    from tpcalc.engine import chains_layers, chains_wedges
+    from tpcalc.engine.chains_tiles import COLUMNS, ROWS
+
+    if not chain.first_weight > 0:
+        raise NotSettled("inputs do not count")
+    weight = gram.factor * chain.first_weight
+    pair, same = pair_of(_with_bias(gram, chain.first_bias / weight)), gram.others is None
+    count, others = len(pair[0]), len(pair[1])
+    rounding = EPS * (4 + pair[0].shape[1] / 8)
+    q = weight * np.concatenate([pair[4], pair[5][: 0 if same else others]])
+    if not (q.min() > 0 and q.max() <= RATIO * q.min()):
+        raise NotSettled("inputs are of very different sizes")
+    own = Lengths(q, q, rounding * q, rounding * q)
+
+    def sides(rows: Array) -> tuple[Array, Array]:
+        """Numbers of all inputs, in the last axis, as those of rows and of columns."""
+        return (rows, rows) if same else split(rows, count)
+
+    def rowed(terms: tuple[Array, Array, Index]) -> tuple[Array, Array, Index]:
+        left, right = sides(terms[0])[0], sides(terms[1])[1]
+        return np.ascontiguousarray(left.T), right, terms[2]
+
+    state = tuple(one if one.size else np.empty((count, others)) for one in out.values())
+    state += tuple(np.empty((count, others)) for _ in range(3))
+    spans = np.zeros((-(-count // ROWS), -(-others // COLUMNS), 2))
+    parts, forms, least = chain.depth + 2, forms_of(chain, 1.0), FIRST
+    given = inverse(pair), sides(np.sqrt(q)), rounding
+    do(partial(with_tiles, chains_wedges.run_versines, given, (state, spans)), (0, parts))
+    for place, form in enumerate(forms, 1):
+        # a function of the largest 1 - rho
+        largest = 2 * math.asin(math.sqrt(min(float(spans[..., 1].max()) / 2, 1.0)))
+        layer = _tables(function, own.q, largest, form, least)
+        least = layer.slopes[2].size
+        begin, loose = np.sqrt(own.q), own.q_error / (2 * own.q)
+        numbers = own.advanced(form, layer.layer, EPS * ROUNDINGS + 2 * TOLERANCE)
+        numbers[0], numbers[1], numbers[2] = begin, 1 / np.sqrt(own.q), np.log(begin)
+        numbers[3], numbers[7] = own.q_error / (2 * own.q), loose
+        tables = rowed(layer.means), rowed(layer.slopes), rowed(layer.bends)
+        steps = np.array([*form, layer.steep, layer.rough])
+        work = pair, layer.scale, *tables, sides(numbers), steps, place == chain.depth
+        do(partial(with_tiles, chains_wedges.run_angles, work, (state, spans)), (place, parts))
+    readout = 0.0 if chain.residual is None else 1.0
+    ends = [own.q, own.w + readout * own.q, own.q_error, own.w_error + readout * own.q_error]
+    worst = np.zeros((*spans.shape[:2], 4))
+    before = same, sides(np.array(ends)), readout
+    do(partial(with_tiles, chains_layers.run_ends, before, (state, worst)), (parts - 1, parts))
+    return worst
+
+
+def _with_bias(gram: Gram, square: float) -> Gram:
+    """The bias of the first layer as a coordinate of all inputs."""
+    if square == 0:
+        return gram
+
+    def longer(rows: Array) -> Array:
+        return np.column_stack([rows, np.full(len(rows), math.sqrt(square))])
+
+    others = None if gram.others is None else longer(gram.others)
+    return Gram(longer(gram.inputs), others, gram.factor)

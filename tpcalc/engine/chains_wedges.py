@@ -1,0 +1,180 @@
+"""Loops of ``chains_angles``: pairs by their angle, values and slopes of layers by tables.
+
+A pair has its half versine v = (1 - rho) / 2, or -(1 + rho) / 2 where that is smaller, as ReLU has,
+its tangent kernel w, and bounds e, f on the errors of 1 - rho and of w. With sizes s, s' before and
+S, S' after a layer, u = 1 - rho, the slope g = E phi' phi' and its average a over [rho, 1], a layer
+makes of them::
+
+    u' = (gap + (keep + m a) s s' u) / (S S'),    w' = (keep + m g) w + K' - keep K
+    e' = ((keep + m |g|) s s' e + m u s s' (n1 p1' + p1 n1') + [that of gap]) / (S S') + 4 eps u'
+    f' = (keep + m |g|) f + m |w| (bend n1 n1' angle(e) + n1 p1' + p1 n1') + [that of K']
+
+No digit of u is lost: all its terms are positive. The gap is what inputs of the same direction lose
+by their different sizes; it is b (log s - log s')^2 with a table for b.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tpcalc.arrays import Array, Index
+from tpcalc.engine.chains_layers import Ends, Whole, strip
+from tpcalc.engine.chains_tables import EPS
+from tpcalc.engine.chains_tiles import COLUMNS, PANEL, PITCH, ROWS, TINY, Pair, angle, versines
+from tpcalc.engine.chains_tiles import NEAR as DIFFERENCE
+from tpcalc.engine.kernels_compile import exact, inlined
+
+NEAR = 0.99  # correlation of inputs that nearly coincide
+ROUNDINGS = 16.0  # of a gap
+
+Table = tuple[Array, Array, Index]
+"""Of rows (rows, terms) and of columns (terms, columns); where the terms of each degree start."""
+
+
+@inlined
+def _turn(off: float, sine: float) -> Any:
+    """How far an angle may be off whose cosine is."""
+    most = math.sqrt(2.0 * off)
+    if sine * sine <= off:
+        return most
+    return min(off / sine * (1.0 + off / (sine * sine)), most)
+
+
+@exact
+def run_versines(
+    pair: Pair, sizes: Ends, rounding: float, tiles: Index, state: Whole, span: Array
+) -> None:
+    """The pairs of different inputs before the first layer; ``span``: the largest 1 - rho."""
+    same, x = pair[3], pair[0]
+    inner, panel = np.empty((ROWS, PITCH)), np.empty((PANEL, COLUMNS))
+    for n in range(tiles.shape[0]):
+        i0, j0 = tiles[n, 0], tiles[n, 1]
+        columns, high = min(COLUMNS, len(pair[1]) - j0), 0.0
+        versines(pair, i0, j0, panel, inner)
+        for r in range(min(ROWS, len(x) - i0)):
+            i = i0 + r
+            first = max(0, i + 1 - j0) if same else 0
+            if first >= columns:
+                continue
+            a, b = j0 + first, j0 + columns
+            (k, w, e, f, near), others = strip(state, i, a, b), sizes[1][a:b]
+            k[:] = inner[r][first:columns]
+            for t in range(k.size):
+                part, unit = abs(k[t]), sizes[0][i] * others[t]
+                rho = 1.0 - 2.0 * part if k[t] >= 0.0 else 2.0 * part - 1.0
+                e[t] = rounding * (1.0 if part > DIFFERENCE else 4.0 * math.sqrt(part))
+                w[t] = unit * rho
+                f[t] = 2.0 * unit * rounding
+                near[t] = rho - NEAR
+                high = max(high, 1.0 - rho)
+        span[i0 // ROWS, j0 // COLUMNS, 1] = high
+
+
+@exact
+def _clenshaw(
+    x: Array, own: Array, table: Array, degrees: Index, start: int, out: Array, last: Array
+) -> None:
+    """sum_m T_m(x) sum_r a_r b_r over the terms r of each degree m."""
+    size, count = x.size, degrees.size - 1
+    out[:], last[:] = 0.0, 0.0
+    for m in range(count - 1, -1, -1):
+        twice = 2.0 if m else 1.0
+        r, stop = degrees[m], degrees[m + 1]
+        a0, a1 = own[r], own[r + 1]
+        b0, b1 = table[r][start : start + size], table[r + 1][start : start + size]
+        for t in range(size):
+            found = twice * x[t] * out[t] - last[t] + (a0 * b0[t] + a1 * b1[t])
+            last[t] = out[t]
+            out[t] = found
+        r += 2
+        while r + 2 < stop:  # four at once
+            a0, a1, a2, a3 = own[r], own[r + 1], own[r + 2], own[r + 3]
+            b0, b1 = table[r][start : start + size], table[r + 1][start : start + size]
+            b2, b3 = table[r + 2][start : start + size], table[r + 3][start : start + size]
+            for t in range(size):
+                out[t] += (a0 * b0[t] + a1 * b1[t]) + (a2 * b2[t] + a3 * b3[t])
+            r += 4
+        if r < stop:
+            a0, a1 = own[r], own[r + 1]
+            b0, b1 = table[r][start : start + size], table[r + 1][start : start + size]
+            for t in range(size):
+                out[t] += a0 * b0[t] + a1 * b1[t]
+
+
+@exact
+def _advance(
+    pairs: Whole, mean: Array, g: Array, bend: Array, own: Array, table: Array, start: int,
+    form: Array, last: bool,
+) -> float:  # fmt: skip
+    """One layer, from averages and values of slopes; the largest 1 - rho after it.
+
+    ``form``: keep, m, s, how much slopes bend by the angle, the size of a gap.
+    """
+    k, w, e, f = pairs[0], pairs[1], pairs[2], pairs[3]
+    keep, m, steep, rough = form[0], form[1], form[3], ROUNDINGS * EPS * form[4]
+    stop, high = start + k.size, 0.0
+    sizes, overs, logs = table[0][start:stop], table[1][start:stop], table[2][start:stop]
+    ends, n1, p1 = table[3][start:stop], table[5][start:stop], table[6][start:stop]
+    begins = table[7][start:stop]
+    for t in range(k.size):
+        v, part, off, before = k[t], abs(k[t]), e[t], w[t]
+        u = 2.0 * part if v >= 0.0 else 2.0 - 2.0 * part
+        rho = 1.0 - 2.0 * part if v >= 0.0 else 2.0 * part - 1.0
+        both, over = own[0] * sizes[t], own[1] * overs[t]
+        delta, loose = abs(own[2] - logs[t]), own[7] + begins[t]
+        pair = m * (own[5] * p1[t] + own[6] * n1[t])
+        slope = m * g[t]
+        size, wide = abs(slope), max(bend[t], 0.0)
+        after = min(max((wide * delta * delta + (keep + m * mean[t]) * both * u) * over, 0.0), 2.0)
+        missed = rough * delta + wide * loose * (2.0 * delta + loose)
+        error = ((keep + size) * both * off + both * u * pair + missed) * over
+        error += after * (4.0 * EPS + own[3] + ends[t])
+        covariance = (1.0 - after) / over
+        added = error / over + abs(covariance) * (EPS + own[3] + ends[t])
+        turn = _turn(off, 2.0 * math.sqrt(part * (1.0 - part)))
+        turned = m * steep * (own[5] * n1[t]) * turn + pair
+        w[t] = (keep + slope) * before + (covariance - keep * both * rho)
+        f[t] = (keep + size) * f[t] + abs(before) * turned + added + EPS * abs(w[t])
+        f[t] += keep * both * (off + EPS)
+        high = max(high, after)
+        half = 0.5 * after
+        k[t] = covariance if last else (half if half <= 0.5 else min(half - 1.0, -TINY))
+        e[t] = added if last else error
+    return high
+
+
+@exact
+def run_angles(
+    pair: Pair, scale: float, means: Table, slopes: Table, bends: Table, tables: Ends,
+    form: Array, last: bool, tiles: Index, state: Whole, span: Array,
+) -> None:  # fmt: skip
+    """One layer by its tables in x = scale angle - 1; behind the last one covariances are left."""
+    same = pair[3]
+    x, buffer = np.empty(COLUMNS), np.empty(COLUMNS)
+    mean, g, bend = np.empty(COLUMNS), np.empty(COLUMNS), np.empty(COLUMNS)
+    for n in range(tiles.shape[0]):
+        i0, j0 = tiles[n, 0], tiles[n, 1]
+        columns, high = min(COLUMNS, len(pair[1]) - j0), 0.0
+        for i in range(i0, min(i0 + ROWS, len(pair[0]))):
+            a, b = max(j0, i + 1) if same else j0, j0 + columns
+            if a >= b:
+                continue
+            size, pairs = b - a, strip(state, i, a, b)
+            k, at = pairs[0], x[:size]
+            for t in range(size):
+                part = abs(k[t])
+                turn = math.sqrt(part) * angle(part)
+                at[t] = scale * (turn if k[t] >= 0.0 else math.pi - turn) - 1.0
+            rest = buffer[:size]
+            _clenshaw(at, means[0][i], means[1], means[2], a, mean[:size], rest)
+            _clenshaw(at, slopes[0][i], slopes[1], slopes[2], a, g[:size], rest)
+            _clenshaw(at, bends[0][i], bends[1], bends[2], a, bend[:size], rest)
+            found = _advance(
+                pairs, mean[:size], g[:size], bend[:size], tables[0][:, i].copy(), tables[1], a,
+                form, last,
+            )  # fmt: skip
+            high = max(high, found)
+        span[i0 // ROWS, j0 // COLUMNS, 1] = high
