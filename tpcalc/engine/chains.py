@@ -10,7 +10,7 @@ The answer does not depend on the number of threads.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -155,12 +155,33 @@ def _tables(gram: Gram, chain: Chain) -> Iterator[Table | Closed]:
         with np.errstate(all="ignore"):  # overflow is found, and said, at the end
             table = way(gram, chain)
         if not table.finite:
-            raise EvaluationError(
-                f"the kernels of {chain.depth} layers leave the range of float64.",
-                where="chain_kernels",
-                hint="Use a smaller weight variance or fewer layers.",
-            )
+            raise _overflow(gram, chain, way)
         yield table
+
+
+def _overflow(
+    gram: Gram, chain: Chain, way: Callable[[Gram, Chain], Table | Closed]
+) -> EvaluationError:
+    """What is said of kernels that are too large: the first layer at which the largest one is."""
+    every = gram.inputs if gram.others is None else np.concatenate([gram.inputs, gram.others])
+    squares, count = gram.factor * (every * every).sum(axis=1), len(gram.inputs)
+    row, low, high = int(squares.argmax()), 0, chain.depth
+    one = Gram(every[row : row + 1], None, gram.factor)
+    with np.errstate(all="ignore"):
+        while high - low > 1:
+            middle = (low + high) // 2
+            fine = way(one, replace(chain, depth=middle)).finite
+            low, high = (middle, high) if fine else (low, middle)
+    size = float(squares[row])
+    if low:
+        ntk = chain_kernels(one, replace(chain, depth=low), kinds=("ntk",), threads=1).ntk
+        size = size if ntk is None else float(ntk[0, 0])
+    name = f"row {row} of X" if row < count else f"row {row - count} of X2"
+    return EvaluationError(
+        f"the kernels leave the range of float64 at layer {high} of {chain.depth}: that of {name}, "
+        f"the largest input, is {size:.1e} before it.",
+        hint="Use a smaller weight variance, fewer layers or smaller inputs.",
+    )
 
 
 def _tiles(shape: tuple[int, int], same: bool) -> Index:

@@ -220,7 +220,7 @@ def _refuse_flat_jumps(factors: Sequence[Expr], cov: Sequence[Sequence[Bounded]]
             raise EvaluationError(
                 f"{factor.text.replace('x0', 'z')} jumps, and its argument has the variance 0 "
                 "within its rounding error: its expectation cannot be told.",
-                hint="Write the argument without the terms that cancel.",
+                hint="Write it without terms that cancel. Inputs that are 0 need biases.",
             )
 
 

@@ -150,6 +150,7 @@ class Held(Protocol):
 
     symmetric: bool
     method: Method
+    model: str
     nngp: NDArray[Any] | None
 
     @property
@@ -222,15 +223,24 @@ class Regression:
             >>> found.mean[:, 0].round(9).tolist()
             [1.0, 0.0]
         """
+        import numpy as np
+
         which = kind or self.kinds[-1]
         least = float(checks.real(ridge, "ridge", least=0))
         last = time is None or time == math.inf
         end = None if last else float(checks.real(time, "time", least=0))
         speed = None if rate is None else float(checks.real(rate, "rate", above=0))
         count = None if steps is None else checks.whole(steps, "steps", least=0)
-        for other in (one for one in (cross, own) if one is not None):
-            checks.of_type(other, Regression, "a kernel")
-        return predicted(self, targets, cross, own, which, least, end, speed, count)
+        _fits(self, cross, "cross")
+        if own is not None:
+            _fits(self, own, "own")
+            if own.shape != (cross.shape[0],) * 2 or not own.symmetric:
+                sizes = f"{own.shape[0]} x {own.shape[1]} inputs, not of the {cross.shape[0]}"
+                raise UsageError(f"own is of {sizes} new ones.", hint="Give tp.kernel(net, Z).")
+        with np.errstate(all="ignore"):  # what is not finite is refused
+            found = predicted(self, targets, cross, own, which, least, end, speed, count)
+        _check_finite("means leave", found.mean)
+        return found
 
     def log_likelihood(self: Held, targets: Any, ridge: float = 0.0) -> Estimate:
         """The marginal likelihood: the log density of targets under the NNGP, with noise.
@@ -246,8 +256,13 @@ class Regression:
         Source:
             Rasmussen, Williams, Gaussian processes for machine learning, equation (2.30).
         """
+        import numpy as np
+
         least = float(checks.real(ridge, "ridge", least=0))
-        return likelihood(Trained.of(self, "nngp", least), targets)
+        with np.errstate(all="ignore"):
+            found = likelihood(Trained.of(self, "nngp", least), targets)
+        _check_finite("the likelihood leaves", found.value)
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -314,7 +329,8 @@ class Trained:
         x = np.clip(self.values, 0.0, None) + self.ridge
         found = np.where(x > 0, -np.expm1(-x * time) / np.where(x > 0, x, 1.0), time)
         z = self._ends[0] * time
-        return found, time**2 * (0.5 if z < 1e-3 else (1 - (1 + z) * math.exp(-z)) / z**2)
+        slope = (1 - (1 + z) * math.exp(-z)) / self._ends[0] ** 2 if z >= 1e-3 else time * time / 2
+        return found, slope
 
     def descent(self, rate: float, steps: int) -> tuple[NDArray[Any], float]:
         """(1 - (1 - rate eigenvalue)^steps) / eigenvalue, and its slope at the most."""
@@ -367,6 +383,7 @@ def predicted(
     else:
         error += np.outer(norms[0], away)
     error += len(y) * EPS * np.outer(norms[0], norms[3])  # of the products
+    error[np.isnan(error)] = np.inf
     covariance, off = None, 0.0
     if own is not None:
         covariance, off = _covariance(trained, b, cross, own, slope * trained.off * _norm(c))
@@ -387,8 +404,6 @@ def _covariance(
     if own.nngp is None or cross.nngp is None or trained.kernel.nngp is None:
         raise UsageError("covariances need NNGPs.", hint="Leave out kinds= of tp.kernel.")
     k, kz, kzz = (one.matrix("nngp") for one in (trained.kernel, cross, own))
-    if kzz.shape != (len(b), len(b)) or not own.symmetric:
-        raise UsageError(f"own is of {own.shape} inputs, and cross of {len(b)} new ones.")
     if trained.kind == "nngp":
         k = k + trained.ridge * np.eye(len(k))
     left = b @ kz.T
@@ -426,11 +441,30 @@ def _sizes(
 def _targets(targets: Any, rows: int) -> NDArray[Any]:
     """A column for each independent output; correlated ones stand below each other."""
     given = checks.reals(targets, "targets")
+    if given.ndim not in (1, 2):
+        raise UsageError(f"targets have shape {given.shape}.", hint="Give (N,), or (N, C).")
     wide = given.ndim == 1 or (len(given) < rows == given.size)
     y = checks.inputs(given.reshape(-1, 1) if wide else given, "targets")
     if len(y) != rows:
         raise UsageError(f"{len(y)} targets for {rows} inputs.")
     return y
+
+
+def _fits(kernel: Held, other: Held, name: str) -> None:
+    checks.of_type(other, type(kernel), name)
+    for here, there in zip(kernel.model.split("; "), other.model.split("; "), strict=False):
+        if here != there:
+            raise UsageError(
+                f"{name} is of another network: {there}, not {here}.",
+                hint="Give tp.kernel the same arguments for all inputs.",
+            )
+
+
+def _check_finite(what: str, values: Any) -> None:
+    import numpy as np
+
+    if not np.isfinite(values).all():
+        raise EvaluationError(f"{what} the range of float64.", hint="Scale the targets.")
 
 
 def _cross(cross: Held, kernel: Held, kind: str) -> NDArray[Any]:

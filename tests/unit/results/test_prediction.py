@@ -14,7 +14,13 @@ from scipy.linalg import expm
 from scipy.stats import multivariate_normal
 
 import tpcalc as tp
-from tpcalc.errors import EvaluationError, TpcalcError, UsageError
+from tpcalc.errors import (
+    EvaluationError,
+    NotDifferentiable,
+    OutOfMemory,
+    TpcalcError,
+    UsageError,
+)
 from tpcalc.results import Kernel
 
 RNG = np.random.default_rng(0)
@@ -125,6 +131,35 @@ def test_what_does_not_fit_is_told() -> None:
     assert np.isfinite(singular.predict(np.ones(13), cross, ridge=0.1).mean).all()
     with pytest.raises(EvaluationError, match="descent diverges"):
         K.predict(Y, CROSS, rate=50.0, steps=10**5)
+    for given_ in (3, np.ones((12, 2, 2)), None, ["a"] * 12):
+        with pytest.raises(UsageError, match="targets"):
+            K.predict(given_, CROSS)
+    for cross in (None, CROSS.ntk):
+        with pytest.raises(UsageError, match="not of type Kernel"):
+            K.predict(Y, cross)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="inner products of inputs times 1, not"):
+        K.predict(Y, tp.kernel(NET, Z, X, scale=1))
+    with pytest.raises(UsageError, match="own is of 12 x 12 inputs, not of the 4 new ones"):
+        K.predict(Y, CROSS, K)
+    with pytest.raises(EvaluationError, match="leaves the range of float64"):
+        K.log_likelihood(Y * 1e200)
+    with pytest.raises(EvaluationError, match="means leave the range"):
+        K.predict(np.where(Y > 0, 1e308, -1e308), CROSS, kind="nngp")
+    assert np.isfinite(K.predict(Y, CROSS, time=1e300).mean_error).all()
+
+
+def test_kernels_that_are_too_large_or_have_no_slope_are_told() -> None:
+    for act, layer in (("relu", "at layer 11 of 30"), ("exp", "at layer 1 of 30")):
+        with pytest.raises(EvaluationError, match=rf"{layer}: that of row 2 of X"):
+            inputs = [[0.1, 0.2], [0.0, 0.0], [0.5, 0.5]]
+            tp.kernel(tp.MLP(30, act, weight_variance=1e30), inputs)
+    with pytest.raises(EvaluationError, match="row 0 of X2"):
+        tp.kernel(tp.MLP(30, "relu", weight_variance=1e30), [[0.1]], [[7.0], [1.0]])
+    with pytest.raises(NotDifferentiable, match="kinds='nngp'"):
+        tp.kernel(tp.MLP(2, "sign"), X)
+    assert tp.kernel(tp.MLP(2, "sign"), X, kinds="nngp").nngp is not None
+    with pytest.raises(OutOfMemory, match=r"a kernel of shape \(400000, 400000\) needs about"):
+        tp.kernel(tp.ResNet(2, "elu"), np.ones((400_000, 2)))
 
 
 def test_classes_and_the_share_that_is_right() -> None:

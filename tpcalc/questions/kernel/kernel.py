@@ -14,7 +14,7 @@ from tpcalc import checks
 from tpcalc.arrays import Array
 from tpcalc.dsl import filled
 from tpcalc.engine.chains_series import NotSettled
-from tpcalc.errors import EvaluationError, ScaleError, UsageError
+from tpcalc.errors import EvaluationError, NotDifferentiable, ScaleError, TpcalcError, UsageError
 from tpcalc.evaluate.chain import chosen
 from tpcalc.integrals.demand import Unknown
 from tpcalc.integrals.numeric import Numeric
@@ -35,6 +35,7 @@ from tpcalc.training.parameterizations import Parameterization
 from tpcalc.training.parameterizations import lookup as find_parameterization
 
 LOST = 1e-9  # error of a fused chain from which on other ways are tried
+JUMPS = "Its NNGP is there, kinds='nngp'; a tangent kernel needs a slope, as that of tanh(10 z)."
 SAMPLED = 40  # inputs whose kernel particles may estimate: every pair is part of one program
 
 STANDARD = (
@@ -137,10 +138,8 @@ def kernel(
         try:
             with np.errstate(all="ignore"):  # what is not finite is refused by the record
                 found = answer(task, method, seed, threads, progress)
-        except ScaleError as error:
-            if exponents.name != "standard":
-                raise
-            raise ScaleError(error.message, where=error.where, hint=STANDARD) from None
+        except (NotDifferentiable, ScaleError) as error:
+            raise _advised(error, exponents) from None
         factor = f"inner products of inputs times {task.left.scale:.6g}"
         words = f"{model.words}; {exponents.text}; {factor}"
         digest = task.digest
@@ -200,6 +199,13 @@ def _kinds(kinds: Any) -> tuple[str, ...]:
 def _squeezed(matrix: Array) -> Array:
     """(N, K, M, K) as (N, M) where there is one output."""
     return matrix[:, 0, :, 0] if matrix.ndim == 4 and matrix.shape[1] == 1 else matrix
+
+
+def _advised(error: TpcalcError, exponents: Parameterization) -> TpcalcError:
+    """The same with what to do about a kernel."""
+    hint = STANDARD if exponents.name == "standard" else error.hint
+    hint = JUMPS if isinstance(error, NotDifferentiable) else hint
+    return type(error)(error.message, where=error.where, hint=hint)
 
 
 def _rooms(out: Any, task: Network) -> dict[str, Array]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
@@ -9,6 +10,7 @@ from itertools import product
 import numpy as np
 
 from tpcalc.arrays import Array
+from tpcalc.doors.budget import spend
 from tpcalc.doors.machine import available_cores
 from tpcalc.integrals.bounded import Bounded
 from tpcalc.integrals.numeric import Numeric
@@ -32,6 +34,11 @@ def tiled(task: Network, numeric: Numeric, threads: int | None, progress: Progre
     """All entries of a kernel, whose error is not known yet."""
     left, right, outputs = task.left, task.right or task.left, task.pair.tangent.outputs
     shape = (len(left.rows), outputs, len(right.rows), outputs)
+    spend(
+        f"a kernel of shape {shape[::2]}",
+        memory=8 * len(task.kinds) * math.prod(shape),
+        hint="Use fewer inputs, or ask for one kind at a time.",
+    )
     found = {kind: np.empty(shape) for kind in task.kinds}
     own = diagonal(task, left, numeric)
     methods = {answer.method for answer in own.values()}
