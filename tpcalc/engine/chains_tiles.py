@@ -92,7 +92,7 @@ def _add_eight(out: Array, a: Array, y: Array) -> None:
 
 
 @loose
-def _distance(x: Array, y: Array, ratio: float) -> float:
+def distance(x: Array, y: Array, ratio: float) -> float:
     """The square of |x - ratio y|; 0 for equal inputs and ratio 1."""
     found = 0.0
     for k in range(x.size):
@@ -120,7 +120,7 @@ def versines(pair: Pair, i0: int, j0: int, panel: Array, out: Array) -> None:
         for t in range(columns if count else 0):
             if abs(u[t]) < NEAR:
                 j, side = j0 + t, 1.0 if u[t] >= 0.0 else -1.0
-                part = _distance(x[i], y[j], side * ry[j] / factor) * factor * factor
+                part = distance(x[i], y[j], side * ry[j] / factor) * factor * factor
                 u[t] = side * max(0.25 * part, TINY)
         if same and j0 <= i < j0 + columns:
             out[r, i - j0] = 0.0
@@ -143,7 +143,7 @@ def gaps(pair: Pair, i0: int, j0: int, panel: Array, out: Array) -> None:
             j = j0 + t
             if abs(d[t]) < NEAR * (qx[i] + qy[j]):
                 side = 1.0 if d[t] >= 0.0 else -1.0
-                d[t] = side * max(0.5 * _distance(x[i], y[j], side), TINY)
+                d[t] = side * max(0.5 * distance(x[i], y[j], side), TINY)
         if same and j0 <= i < j0 + columns:
             out[r, i - j0] = 0.0
 

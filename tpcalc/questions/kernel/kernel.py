@@ -26,6 +26,7 @@ from tpcalc.progress import Progress
 from tpcalc.questions.kernel.entries import Found, Inputs
 from tpcalc.questions.kernel.errors import checked
 from tpcalc.questions.kernel.network import Network, chain_of, network, run_chain
+from tpcalc.questions.kernel.planes import run_stages, stages
 from tpcalc.questions.kernel.program import Trained, program_kernel, sampled
 from tpcalc.questions.kernel.tiles import tiled
 from tpcalc.results import Kernel, Method
@@ -260,6 +261,9 @@ def answer(
             fused = run_chain(chain, task, threads, progress)
             if max(fused.error, fused.coincident or 0.0) <= LOST:
                 return fused
+    read = stages(task) if fused is None and method not in ("quadrature", "particles") else None
+    if read is not None:
+        return run_stages(read, task, threads, progress)
     methods = chosen(method)
     why = ""
     if methods:

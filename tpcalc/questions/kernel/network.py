@@ -41,7 +41,7 @@ from tpcalc.questions.kernel.entries import Entries, Found, Inputs
 from tpcalc.registry.values import squared
 from tpcalc.results import Method
 from tpcalc.training.parameterizations import Parameterization
-from tpcalc.training.written import template_of
+from tpcalc.training.written import network_program, template_of
 
 HIGHEST = 12  # degree of polynomials whose series is exact
 LARGE = 1e75  # numbers whose fourth powers are still floats
@@ -71,7 +71,7 @@ class Network:
 
     @property
     def digest(self) -> str:
-        """Of the forward program of one input."""
+        """Of the forward program of one input, of several positions as it is written."""
         if isinstance(self.architecture, Hashable):
             return _digest(self.architecture, self.exponents)
         return _started(self.architecture, self.exponents).digest
@@ -112,6 +112,8 @@ def _digest(architecture: Architecture, exponents: Parameterization) -> str:
 
 
 def _started(architecture: Architecture, exponents: Parameterization) -> Program:
+    if architecture.tokens > 1:  # cell by cell it is long
+        return network_program(architecture, exponents, architecture.tokens, 1)
     template = _template(architecture, exponents)
     return started_at_zero(template.program, template.zeros)
 
@@ -233,7 +235,7 @@ def _chain(architecture: Architecture, exponents: Parameterization) -> Fused | N
     net = layers_of(architecture)
     if net is None or net.activation is None or not _is_ntk(architecture, exponents, net.marks):
         return None
-    name, a, b, turn = _family(net.activation) or ("smooth", 1.0, 1.0, 1.0)
+    name, a, b, turn = family_of(net.activation) or ("smooth", 1.0, 1.0, 1.0)
     begin, *hidden, last = ((one.factor, one.shift) for one in net.maps)
     inner = set(hidden) or {begin}
     if last != (1, 0) or len(inner) > 1:
@@ -341,7 +343,7 @@ def _is_ntk(architecture: Architecture, exponents: Parameterization, marks: Sequ
 _PLAIN: dict[Atom, Family] = {ERF: "erf", GELU: "gelu"}
 
 
-def _family(expr: Expr) -> tuple[Family, float, float, float] | None:
+def family_of(expr: Expr) -> tuple[Family, float, float, float] | None:
     """An activation as a|z| + bz or a f(bz), with cos 2c for a sin(bz + c)."""
     slopes = slopes_of(expr)
     if slopes is not None:

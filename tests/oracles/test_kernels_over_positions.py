@@ -1,0 +1,148 @@
+"""Kernels of networks over positions: their recursion, cell by cell, with 40 digits."""
+
+from itertools import product
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+import tpcalc as tp
+
+DIGITS = 40
+
+
+def network(steps, end, positions, bias):
+    """Convolutions ("c", size, stride, padding) with ReLU, and pools ("p",), along an axis."""
+
+    def forward(t, x):
+        sides = iter(["in", *[t.n] * len(steps)])
+        for number, (what, *how) in enumerate(steps):
+            if what == "p":
+                x = tp.layers.average_pool(x, "p", 2)
+                continue
+            layer = tp.layers.Conv(
+                t, t.n, next(sides), "p", *how, bias, f"2/{how[0]}", name=f"conv{number}"
+            )
+            x = tp.relu(layer(x))
+        if end == "flat":
+            axes = {"p": x.axes["p"]}
+            return t.linear(t.outputs, t.n, axes=axes, over=("p",), name="read")(x)
+        return t.linear(t.outputs, t.n, name="read")(tp.layers.average_pool(x, "p"))
+
+    return tp.network(forward, axes={"p": positions})
+
+
+def taps(positions, size, stride, padding):
+    """For each window its places, None outside."""
+    margin = (size - 1) // 2 if padding == "zero" else 0
+    last = positions - 1 - margin if padding == "zero" else positions - size
+    return [
+        [place if 0 <= place < positions else None for place in range(start, start + size)]
+        for start in range(-margin, last + 1, stride)
+    ]
+
+
+def recursion(x, y, steps, end, bias):
+    """NNGP and NTK of two inputs (positions, coordinates)."""
+    with mp.workdps(DIGITS):
+        pairs = {"xx": (x, x), "yy": (y, y), "xy": (x, y)}
+        k = {name: gram(*pair) for name, pair in pairs.items()}
+        t = mp.matrix(len(x), len(x))
+        for what, *how in steps:
+            if what == "p":
+                k = {name: pooled(one) for name, one in k.items()}
+                t = pooled(t)
+                continue
+            windows, factor = taps(k["xy"].rows, *how), mp.mpf(2) / how[0]
+            k = {name: summed(one, windows, factor, bias) for name, one in k.items()}
+            t = summed(t, windows, factor, 0) + k["xy"]
+            k, slopes = bent(k, x is y)
+            t = mp.matrix([[t[p, q] * slopes[p, q] for q in range(t.cols)] for p in range(t.rows)])
+        t += k["xy"]
+        count = t.rows
+        where = [(p, p) for p in range(count)] if end == "flat" else product(range(count), repeat=2)
+        scale = 1 if end == "flat" else mp.mpf(1) / count**2
+        places = list(where)
+        return tuple(scale * mp.fsum(one[place] for place in places) for one in (k["xy"], t))
+
+
+def gram(x, y):
+    return mp.matrix(
+        [
+            [mp.fsum(mp.mpf(a) * mp.mpf(b) for a, b in zip(p, q, strict=True)) / len(p) for q in y]
+            for p in x
+        ]
+    )
+
+
+def summed(one, windows, factor, bias):
+    def entry(mine, other):
+        places = zip(mine, other, strict=True)
+        return factor * mp.fsum(one[a, b] for a, b in places if None not in (a, b)) + bias
+
+    return mp.matrix([[entry(mine, other) for other in windows] for mine in windows])
+
+
+def pooled(one):
+    half = range(one.rows // 2)
+    return mp.matrix(
+        [[mp.fsum(one[2 * p + a, 2 * q + b] for a in (0, 1) for b in (0, 1)) / 4 for q in half]
+         for p in half]
+    )  # fmt: skip
+
+
+def bent(k, same):
+    """ReLU: E phi phi' of all three, and E phi' phi' of the two inputs."""
+    sizes = {name: [mp.sqrt(k[name * 2][p, p]) for p in range(k["xy"].rows)] for name in "xy"}
+    found = {name: one.copy() for name, one in k.items()}
+    slopes = k["xy"].copy()
+    for name, one in k.items():
+        for p, q in product(range(one.rows), repeat=2):
+            both = sizes[name[0]][p] * sizes[name[1]][q]
+            cosine = max(min(one[p, q] / both, mp.mpf(1)), mp.mpf(-1)) if both else mp.mpf(0)
+            if p == q and (name != "xy" or same):
+                cosine = mp.mpf(1)
+            angle = mp.acos(cosine)
+            found[name][p, q] = both * (mp.sin(angle) + (mp.pi - angle) * cosine) / (2 * mp.pi)
+            if name == "xy":
+                slopes[p, q] = (mp.pi - angle) / (2 * mp.pi)
+    return found, slopes
+
+
+def hard(positions):
+    """Equal, opposite, doubled, near, small and large inputs, and one with equal patches."""
+    draw = np.random.default_rng(3)
+    a, b = draw.normal(size=(2, 2 * positions))
+    half = np.where(np.arange(2 * positions) < positions, a, 0.0)
+    return np.array([a, b, a, -a, 2 * a, a + 1e-3 * b, a + 1e-8 * b, 1e-4 * b, 3 * b, half])
+
+
+ZERO, NONE = (3, 1, "zero"), (2, 1, "none")
+CASES = [
+    ([("c", *ZERO), ("c", *ZERO)], "mean", 3, True),
+    ([("c", *ZERO), ("c", *ZERO)], "mean", 3, False),
+    ([("c", 3, 2, "zero"), ("c", *NONE)], "flat", 5, True),
+    ([("c", *ZERO), ("c", 2, 2, "none"), ("c", *ZERO)], "flat", 4, False),
+    ([("c", *ZERO), ("p",), ("c", *NONE)], "mean", 4, True),
+    ([("c", *ZERO), ("p",), ("c", *NONE)], "flat", 4, False),
+]
+
+
+@pytest.mark.parametrize(("steps", "end", "positions", "bias"), CASES)
+def test_errors_are_no_more_than_stated(steps, end, positions, bias):
+    inputs = hard(positions)
+    found = tp.kernel(network(steps, end, positions, bias), inputs)
+    assert ("route", "planes of positions") in found.provenance.settings
+    rows = inputs.reshape(len(inputs), positions, 2)
+    exact = {
+        (i, j): recursion(rows[i], rows[i] if i == j else rows[j], steps, end, int(bias))
+        for i, j in product(range(len(rows)), repeat=2)
+        if i <= j
+    }
+    for kind, matrix in enumerate((found.nngp, found.ntk)):
+        for (i, j), values in exact.items():
+            unit = float(mp.sqrt(exact[i, i][kind] * exact[j, j][kind]))
+            assert abs(float(mp.mpf(matrix[i, j]) - values[kind])) <= found.error * unit
+            assert matrix[i, j] == matrix[j, i]
+    pools = ("p",) in steps
+    assert found.error < (1e-6 if pools else 3e-14)

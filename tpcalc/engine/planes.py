@@ -1,0 +1,391 @@
+"""NNGP and tangent kernels of networks over positions, by planes of pairs of positions.
+
+Backward passes are taken with new weights (gradient independence): whoever asks knows that this is
+right. The answer does not depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from tpcalc.arrays import Array, Index
+from tpcalc.doors.budget import spend
+from tpcalc.doors.machine import available_cores
+from tpcalc.engine import planes_loops as loops
+from tpcalc.engine.chains_tables import EPS
+from tpcalc.engine.crew import carry_out
+from tpcalc.engine.planes_stages import INPUTS, Source, Stage
+from tpcalc.errors import EvaluationError
+from tpcalc.progress import Progress
+
+CACHE = 2**16  # numbers of a plane that stay in cache
+WORTH_THREADS = 2**17  # numbers of planes
+LANES = 8
+TAPS = 2**32  # more than there are
+MOST = 16  # inputs of a row, at the least
+JOBS = 8  # for each thread
+
+
+@dataclass(frozen=True, eq=False)
+class PlaneKernels:
+    """Kernels of a network over positions."""
+
+    nngp: Array
+    ntk: Array
+    nngp_error: float  # of entries in units of sqrt(K(x, x) K(y, y)), K either kernel
+    ntk_error: float
+
+
+class _Program:
+    """Stages as loops read them, with planes in the room of a thread."""
+
+    def __init__(self, stages: Sequence[Stage], over: bool, width: int) -> None:
+        self.stages, self.over, self.width = stages, over, width
+        self.readers: list[list[int]] = [[] for _ in stages]
+        for s, stage in enumerate(stages):
+            for source in stage.sources:
+                self.readers[source.stage].append(s)
+        self.scaled = self._scaled()
+        self.held = [not own or not all(self.scaled[s] for s in own) for own in self.readers]
+        self.rates = self._rates()
+        self.planes, self.room = self._placed()
+        self.taps: list[list[int]] = []
+        self.tap_rates: list[float] = []
+        self.places: list[Index] = []
+        self.weights: list[Array] = []
+        rows = [self._row(s) for s in range(len(stages))]
+        self.rows = np.array(rows, dtype=np.int64)
+        self.forms = np.array([self._form(s) for s in range(len(stages))])
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """For loops."""
+        taps = np.array(self.taps, dtype=np.int64), np.array(self.tap_rates)
+        places = np.concatenate(self.places).astype(np.int64), np.concatenate(self.weights)
+        return self.rows, self.forms, *taps, *places
+
+    def _scaled(self) -> list[bool]:
+        """Which stages work with versines: those all of whose sources hold them."""
+        found = [stage.mean is None for stage in self.stages]
+        found[-1] = False
+        while True:
+            before = list(found)
+            for s, stage in enumerate(self.stages[1:], 1):
+                kinds = {source.stage == INPUTS for source in stage.sources}
+                rates = {source.rate for source in stage.sources} | {r for _, r in stage.biases}
+                mixed = len(kinds) > 1 or (True in kinds and len(rates) > 1)
+                found[s] &= all(found[one.stage] for one in stage.sources) and not mixed
+            for readers in self.readers:
+                if not all(found[one] for one in readers):
+                    for one in readers:
+                        found[one] = False
+            if found == before:
+                return found
+
+    def _rates(self) -> list[float]:
+        """The rate of the weights that read each stage, whose part of kernels its plane has."""
+        found = [0.0] * len(self.stages)
+        for s in range(len(self.stages) - 1, 0, -1):
+            for source in self.stages[s].sources:
+                mean = self.stages[s].mean is not None
+                found[source.stage] = found[s] if mean else source.rate or 0.0
+        return found
+
+    def _placed(self) -> tuple[list[int], int]:
+        """Where the planes of each stage begin, and how much room all of them take."""
+        guard = max(self._pitch(s) for s in range(len(self.stages)))
+        slots: list[list[int]] = []  # begin, size, and the last stage that reads what is there
+        found, top = [], guard
+        for s, stage in enumerate(self.stages):
+            size = 2 * stage.size * self._pitch(s)
+            free = [slot for slot in slots if slot[2] < s and slot[1] >= size]
+            if free:
+                slot = min(free, key=lambda one: one[1])
+            else:
+                slot = [top, size, s]
+                slots.append(slot)
+                top += size
+            slot[2] = max(self.readers[s], default=len(self.stages))
+            found.append(slot[0])
+        return found, top + guard
+
+    def _pitch(self, s: int) -> int:
+        """Of the rows of a stage: whole registers."""
+        return -(-(self.width if self.over else self.stages[s].size) // LANES) * LANES
+
+    def _row(self, s: int) -> list[int]:
+        """A stage and its taps as loops read them."""
+        stage, begin = self.stages[s], len(self.taps)
+        kind = loops.DATA if s == INPUTS else loops.SUM if stage.mean is None else loops.MEAN
+        for source in stage.sources:
+            if stage.mean is not None:
+                ends = sum(map(len, self.places)) + len(stage.mean.indptr)
+                self._tap(source, 0, stage.mean.indptr + ends)
+                self.places.append(stage.mean.indices)
+                self.weights.append(stage.mean.data)
+            for places in source.places.T if stage.mean is None else ():
+                shifts = np.unique((places - np.arange(stage.size))[places >= 0])
+                self._tap(source, int(shifts[0]) if len(shifts) == 1 else loops.FAR, places)
+        for _, rate in stage.biases:
+            self._tap(None, 0, np.full(stage.size, -1), rate)
+        first = bool(stage.sources) and all(one.stage == INPUTS for one in stage.sources)
+        start, pitch = self.planes[s], self._pitch(s)
+        where = [begin, len(self.taps), start, start + stage.size * pitch, pitch]
+        flags = [not self.scaled[s], self.held[s], stage.size]
+        if s == INPUTS:
+            flags[0] = self.held[s]
+        return [kind, *flags, *where, 0, 0, stage.bend is not None, first]
+
+    def _tap(self, source: Source | None, shift: int, places: Index, rate: float = 0.0) -> None:
+        at = sum(map(len, self.places))
+        planes = [0, 0, 0, 0]
+        if source is not None:
+            s = source.stage
+            size, pitch = self.stages[s].size, self._pitch(s)
+            planes = [self.planes[s], self.planes[s] + size * pitch, pitch, size]
+        self.taps.append([*planes, shift, at, source is None])
+        self.tap_rates.append(rate)
+        self.places.append(places)
+        self.weights.append(np.zeros(len(places)))
+
+    def _form(self, s: int) -> list[float]:
+        """kappa, tau, base, strength of a stage's function, its rate and that of its weights."""
+        stage = self.stages[s]
+        a, b = stage.bend or (0.0, 1.0)
+        strength = a * a + b * b
+        own = [source.rate or 0.0 for source in stage.sources]
+        turn = (a - b) * (a + b) / strength
+        shape = [2 / math.pi * a * a / strength, turn, b * b / strength, math.sqrt(strength)]
+        return [*shape, self.rates[s], own[0] if own else 0.0, 0.0]
+
+    def numbers(self, inputs: Array) -> tuple[Any, ...]:
+        """Numbers of single inputs (N, positions, coordinates)."""
+        labels = _labels(self.stages, inputs) if self.measured else [np.zeros(0)] * len(self.stages)
+        squares = [(inputs * inputs).sum(axis=2)]
+        if not self.held[INPUTS]:
+            lengths = np.sqrt(squares[0])[..., None]
+            inputs = inputs / np.where(lengths > 0, lengths, 1.0)
+        columns = inputs.transpose(1, 2, 0) if self.over else inputs.transpose(0, 2, 1)
+        taps, sizes, marked = [np.zeros(0)], [np.zeros(0)], [np.zeros(0, dtype=np.int64)]
+        for s, stage in enumerate(self.stages):
+            if s == INPUTS or stage.mean is not None:
+                squares += [np.ones((len(inputs), stage.size))] if s else []
+                continue
+            table = self._table(squares, s)
+            square = (table * table).sum(axis=0)
+            root = np.sqrt(square)
+            if self.scaled[s]:
+                table = table / np.where(root > 0, root, 1.0)
+            strength = self.forms[s, loops.STRENGTH]
+            self.rows[s, loops.TABLE] = sum(map(len, taps))
+            self.rows[s, loops.SIZES] = sum(map(len, sizes))
+            taps.append(self._flat(0.5 * table))
+            sizes.append(self._flat(np.array([root, square, root * strength])))
+            if self.measured:
+                marked.append(self._flat(np.array([labels[s]] * 3)))
+            squares.append(square * strength**2)
+        flat = np.concatenate([*taps, np.zeros(LANES)]), np.concatenate(sizes)
+        return inputs, np.ascontiguousarray(columns), *flat, np.concatenate(marked)
+
+    def _table(self, squares: list[Array], s: int) -> Array:
+        """What taps and biases multiply, (count, N, positions): lengths; 1 of planes of K."""
+        stage, found = self.stages[s], []
+        for source in stage.sources:
+            read = np.sqrt(squares[source.stage])[:, np.maximum(source.places, 0)]
+            read = read if self.scaled[s] else np.ones_like(read)
+            found.append(source.factors.T[:, None] * read.transpose(2, 0, 1))
+        shape = 1, len(squares[0]), stage.size
+        found += [np.broadcast_to(factors, shape) for factors, _ in stage.biases]
+        return np.concatenate(found)
+
+    def _flat(self, rows: Any) -> Any:
+        """Numbers (count, N, positions), with inputs or positions last."""
+        return (rows.transpose(0, 2, 1) if self.over else rows).ravel()
+
+    @property
+    def measured(self) -> bool:
+        """Whether variances at positions need covariances of an input's own positions."""
+        pairs = zip(self.stages, self.scaled, strict=True)
+        return any(stage.bend is not None and not scaled for stage, scaled in pairs)
+
+    def settle(self, inputs: Array, sizes: Array) -> tuple[Array, Array]:
+        """The rounding of each stage, and how long its vectors are if all were parallel.
+
+        What is known of lengths says how far versines of K may be off.
+        """
+        found = [np.sqrt((inputs * inputs).sum(axis=2))]
+        rounding = np.full(len(self.stages), EPS * 8 * (1 + inputs.shape[2] / 64))
+        for s, stage in enumerate(self.stages[1:], 1):
+            rounding[s] = rounding[s - 1] + EPS * (1 + inputs.shape[2] / 64) * (
+                3 + sum(source.places.shape[1] for source in stage.sources) / 4
+            )
+            square = sum(
+                (np.square(one) for one, _ in stage.biases),
+                np.zeros((len(inputs), stage.size)),
+            )
+            for source in stage.sources:
+                if stage.mean is None:
+                    read = found[source.stage][:, np.maximum(source.places, 0)]
+                    square = square + ((source.factors * read) ** 2).sum(axis=2)
+                else:
+                    square = (found[source.stage] @ abs(stage.mean).T) ** 2
+            found.append(np.sqrt(square) * self.forms[s, loops.STRENGTH])
+            if stage.bend is not None and not self.scaled[s]:
+                start, count = self.rows[s, loops.SIZES] + square.size, square.size
+                own = sizes[start : start + count].reshape(square.shape)
+                ratio = np.where(own > 0, square / np.where(own > 0, own, 1.0), 0.0)
+                self.forms[s, loops.OFF] = rounding[s] * float(ratio.max(initial=1.0))
+        return rounding, found[-1][:, 0]
+
+
+def _mixed(numbers: Any) -> Any:
+    """Numbers that look random, of 64 bits."""
+    found = numbers + np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        found = (found ^ (found >> np.uint64(shift))) * np.uint64(factor)
+    return found ^ (found >> np.uint64(31))
+
+
+def _labels(stages: Sequence[Stage], inputs: Array) -> list[Index]:
+    """Numbers of vectors (N, positions), equal where the same is computed of equal inputs."""
+    count, size, length = inputs.shape
+    _, data = np.unique(inputs.reshape(-1, length), axis=0, return_inverse=True)
+    found: list[Any] = [_mixed(data.reshape(count, size).astype(np.uint64))]
+    for stage in stages[1:]:
+        total = np.zeros((count, stage.size), dtype=np.uint64)
+        for source in stage.sources:
+            read = found[source.stage]
+            if stage.mean is not None:
+                entries = stage.mean.tocoo()
+                parts = _mixed(read[:, entries.col] ^ _mixed(entries.data.view(np.uint64)))
+                np.add.at(total.T, entries.row, parts.T)
+                continue
+            first = source.stage * TAPS
+            taps = _mixed(np.arange(first, first + source.places.shape[1], dtype=np.uint64))
+            factors = _mixed(np.ascontiguousarray(source.factors).view(np.uint64) ^ _mixed(taps))
+            parts = _mixed(read[:, np.maximum(source.places, 0)] ^ factors)
+            total += np.where(source.places >= 0, parts, np.uint64(0)).sum(axis=2, dtype=np.uint64)
+        for factors, _ in stage.biases:
+            total += _mixed(np.ascontiguousarray(factors).view(np.uint64))
+        found.append(total)
+    return [one.view(np.int64) for one in found]
+
+
+class _Run:
+    """Planes of pairs of inputs, on several threads."""
+
+    def __init__(self, program: _Program, every: Array, shift: int, threads: int) -> None:
+        self.program, self.shift, self.threads = program, shift, threads
+        self.tables, self.given = program.numbers(every), program.arrays
+        self.rooms: list[Array] = []
+
+    def memory(self) -> int:
+        """Bytes beside the results."""
+        tables = sum(one.nbytes for one in self.tables)
+        return int(tables + 8 * self.threads * self.program.room)
+
+    def __call__(
+        self, pairs: Index, own: bool, to: tuple[Array, ...], report: Callable[[float], None]
+    ) -> float:
+        """Fill both kernels; the largest error that slopes bring."""
+        jobs = np.array_split(pairs, min(len(pairs), JOBS * self.threads))
+        worst = [0.0]
+
+        def run(some: Index) -> None:
+            try:
+                room = self.rooms.pop()
+            except IndexError:
+                room = np.zeros(self.program.room)
+            over, shift = self.program.over, self.shift
+            wrong = loops.run_planes(self.given, self.tables, over, own, some, shift, room, *to)
+            worst.append(wrong)
+            self.rooms.append(room)
+
+        carry_out([partial(run, some) for some in jobs], min(self.threads, len(jobs)), report)
+        return max(worst)
+
+
+def plane_kernels(
+    inputs: Array,
+    others: Array | None,
+    stages: Sequence[Stage],
+    *,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> PlaneKernels:
+    """NNGP and tangent kernels of inputs (N, positions, coordinates), scaled as the first map is.
+
+    Source:
+        Novak et al., Bayesian deep convolutional networks with many channels are Gaussian processes
+        (2019), for the recursion; Arora et al., On exact computation with an infinitely wide
+        neural net (2019), for the tangent kernel.
+    """
+    count, other = len(inputs), inputs if others is None else others
+    every = inputs if others is None else np.concatenate([inputs, others])
+    over = all(stage.mean is None for stage in stages)
+    largest = max(stage.size for stage in stages)
+    width = min(len(other), max(MOST, CACHE // largest)) if over else 1
+    shift = 0 if others is None else count
+    pairs = _pairs(count, len(other), shift, width, others is None)
+    work = sum(stage.size ** (1 if over else 2) for stage in stages) * width * len(pairs)
+    if threads is None:
+        threads = available_cores() if work > WORTH_THREADS else 1
+    run = _Run(_Program(stages, over, width), every, shift, threads)
+    spend(
+        f"a kernel of shape {(count, len(other))} over {largest} positions",
+        memory=16 * count * len(other) + run.memory(),
+        hint="Use fewer inputs, or threads=1.",
+    )
+
+    def report(fraction: float) -> None:
+        if progress is not None:
+            progress(fraction, f"kernels of {count} x {len(other)} inputs, {len(stages)} stages")
+
+    with np.errstate(all="ignore"):
+        return _filled(run, every, pairs, (count, len(other)), report)
+
+
+def _filled(
+    run: _Run, every: Array, pairs: Index, shape: tuple[int, int], report: Callable[[float], None]
+) -> PlaneKernels:
+    """The kernels, after those of inputs with themselves where other inputs need them."""
+    program, same = run.program, not run.shift
+    out, own = ((np.zeros(size), np.zeros(size)) for size in (shape, (len(every), 1)))
+    if program.measured or not same:
+        alone = [(i, i, 1) for i in range(len(every))]
+        run(np.array(alone, dtype=np.int64), True, own, lambda fraction: None)
+    rounding, spread = program.settle(every, run.tables[3])
+    worst = run(pairs, False, out, report)
+    if not all(np.isfinite(one).all() for one in out):
+        raise EvaluationError(
+            f"the kernels of {len(program.stages)} stages leave the range of float64.",
+            where="plane_kernels",
+            hint="Use a smaller weight variance or fewer layers.",
+        )
+    errors = []
+    for kernel, diagonal, layers, slopes in zip(
+        out, own, (1, len(program.stages)), (0.0, worst), strict=True
+    ):
+        if same:
+            lower = np.tril_indices(len(kernel), -1)
+            kernel.T[lower] = kernel[lower]
+            diagonal[:, 0] = kernel.diagonal()
+        ratio = np.where(diagonal[:, 0] > 0, spread**2 / diagonal[:, 0], 0.0)
+        errors.append(float(ratio.max(initial=0.0)) * (2 * layers * rounding[-1] + slopes))
+    return PlaneKernels(*out, *errors)
+
+
+def _pairs(rows: int, columns: int, shift: int, width: int, same: bool) -> Index:
+    """The pairs of inputs, or of one with stretches of others: their numbers, and how many."""
+    found = [
+        (i, shift + j, min(width, (i + 1 if same else columns) - j))
+        for i in range(rows)
+        for j in range(0, i + 1 if same else columns, width)
+    ]
+    return np.array(found, dtype=np.int64)

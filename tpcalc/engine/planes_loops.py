@@ -1,0 +1,358 @@
+"""The numba side of ``planes``: a pair of inputs through all stages, a row of positions at a time.
+
+Positions p of one input and q of another have a half versine v = (1 - rho) / 2 and a tangent
+kernel t in units of both sizes. A sum of taps, g_p = sum_k c_kp W_k x_(s(p, k)) + b, has
+
+    v' = sum_k (4 h h' v_k + (h - h')^2),  t' = sum_k 4 h h' t_k,  2 h = c_kp |x_(s(p, k))| / |g_p|
+
+with a tap more for the bias, whose v is 0: nothing is subtracted, so that nearly equal patches keep
+their digits; phi = a |z| + b z as in ``chains_loops``. Behind averages over positions planes hold K
+and T themselves, and h = c_kp / 2 without squares.
+
+A row is over all q of one input, or over other inputs where only q = p is read.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import carray
+
+from tpcalc.arrays import Array, Index
+from tpcalc.engine.chains_tiles import NEAR, TINY, angle, arc
+from tpcalc.engine.kernels_compile import bits, exact, pointer
+from tpcalc.engine.planes_taps import TAP, first_taps, plain_taps, scaled_taps
+
+DATA, SUM, MEAN = range(3)  # inputs; sums of taps, and what is applied; averages over positions
+# Columns of a stage: what it is; whether it works with K, and whether its plane holds that; its
+# positions; its taps; its planes, and the pitch of their rows; numbers of inputs in it; whether a
+# function follows; whether it reads inputs alone.
+KIND, PLAIN, HELD, SIZE, BEGIN, END, VALUE, TANGENT, PITCH, TABLE, SIZES, BENT, FIRST = range(13)
+# Columns of a tap: the planes that it reads, and their pitch; how far off it is in each row, or
+# FAR; where its places are; whether it is a bias.
+FROM_VALUE, FROM_TANGENT, FROM_PITCH, FROM_SIZE, SHIFT, PLACES, BIAS = range(7)
+FAR = 2**40
+# Numbers of a stage: kappa, tau and base of a |z| + b z (see ``chains_loops``); the rates of the
+# weights that read it, and of those that it has where it reads inputs; how far its v may be off.
+KAPPA, TURN, BASE, STRENGTH, RATE, OWN, OFF = range(7)
+
+Program = tuple[Index, Array, Index, Array, Index, Array]
+"""Stages, their numbers, taps, their rates, places, and coefficients of averages."""
+Numbers = tuple[Array, Array, Array, Array, Index]
+"""Of inputs: coordinates, those with inputs or positions last, taps, sizes and variances; labels,
+which are those of other positions where the same is read."""
+
+
+@exact
+def _bent(v: Array, t: Array, form: Array) -> None:
+    """A row through a |z| + b z; negative v are v - 1."""
+    kappa, turn, base = form[KAPPA], form[TURN], form[BASE]
+    for q in range(v.size):
+        u = v[q]
+        far = 1.0 - u if u >= 0.0 else -u
+        near = (u >= 0.0) & (u <= 0.5)
+        s = u if near else far
+        root = math.sqrt(s)
+        x = kappa * root * angle(s)
+        bend = 0.5 * kappa * s * root * arc(s)
+        t[q] *= 1.0 - x if near else x - turn
+        after = (s if near else base + turn * s) - bend
+        v[q] = after if after > 0.0 else 0.0
+
+
+@exact
+def _entered(v: Array, t: Array, rate: float, bent: bool) -> None:
+    """A row of sums of inputs, t of them 1 - v: tangent kernels, and v - 1 for ``_bent``."""
+    for q in range(v.size):
+        near = v[q] <= 0.5
+        other = t[q]
+        t[q] = rate * (1.0 - 2.0 * v[q] if near else 2.0 * other - 1.0)
+        v[q] = v[q] if near | (not bent) else -max(other, TINY)
+
+
+@exact
+def _held(v: Array, t: Array, mine: float, others: Array, rate: float) -> None:
+    """K and T of a row of versines; those that weights of a rate read."""
+    for q in range(v.size):
+        size = mine * others[q]
+        k = size * (1.0 - 2.0 * v[q])
+        t[q] = size * t[q] + rate * k
+        v[q] = k
+
+
+@exact
+def _added(v: Array, t: Array, rate: float) -> None:
+    for q in range(v.size):
+        t[q] += rate * (1.0 - 2.0 * v[q])
+
+
+@exact
+def _versines(
+    k: Array, t: Array, label: int, labels: Index, r: float, others: Array, form: Array,
+    worst: Array,
+) -> None:  # fmt: skip
+    """Versines of K, 0 of equal patches; ``worst``: errors that slopes bring to T in this unit."""
+    off, kappa = form[OFF], form[KAPPA]
+    for q in range(k.size):
+        size = r * others[q]
+        over = 1.0 / size if size > 0.0 else 0.0
+        v = 0.5 - 0.5 * (k[q] * over)
+        v = 0.0 if (v <= 0.0) | (labels[q] == label) else v
+        v = 1.0 if v > 1.0 else v
+        t[q] *= over
+        least = v if v <= 0.5 else 1.0 - v
+        wrong = 3.0 * kappa * off * abs(t[q]) / math.sqrt(least if least > off else off)
+        wrong = 0.0 if labels[q] == label else wrong
+        worst[q] = wrong if wrong > worst[q] else worst[q]
+        k[q] = v
+
+
+Where = tuple[bool, int, int, int, int]
+"""Whether rows are over inputs, the input of rows, the first or the one of columns, how many there
+are, and the length of rows."""
+
+
+@exact
+def _at(where: Where, base: int, size: int, p: int) -> tuple[int, int]:
+    """Where the first number of a row itself stands in a table, and those of its columns."""
+    over, i, j, count, _ = where
+    if over:
+        return base + p * count + i, base + p * count + j
+    return base + i * size + p, base + j * size
+
+
+@exact
+def _columns(where: Where, base: int, place: int, size: int, p: int, table: Array) -> Array:
+    """Number ``place`` of a row's columns."""
+    start = _at(where, base + place * size * where[3], size, p)[1]
+    found: Array = table[start : start + where[4]]
+    return found
+
+
+@exact
+def _number(where: Where, base: int, place: int, size: int, p: int, table: Array) -> float:
+    """That of the row itself."""
+    found: float = table[_at(where, base + place * size * where[3], size, p)[0]]
+    return found
+
+
+@exact
+def _square(v: Array, mine: float, other: Array, side: float) -> None:
+    for q in range(v.size):
+        gap = mine - side * other[q]
+        v[q] += 0.25 * (gap * gap)
+
+
+@exact
+def _data_row(
+    stage: Index, x: Array, columns: Array, where: Where, p: int, rate: float, v: Array, t: Array
+) -> None:
+    """Half versines of a position with others and what they miss to 1; or K of inputs."""
+    over, i, j, _, width = where
+    v[:], t[:] = 0.0, 1.0
+    for c in range(x.shape[2]):
+        other = columns[p, c][j : j + width] if over else columns[j, c]
+        if stage[PLAIN]:
+            _add(v, x[i, p, c], other)
+        else:
+            _square(v, x[i, p, c], other, 1.0)
+    opposite = 0
+    for q in range(width):
+        t[q] = rate * v[q] if stage[PLAIN] else 1.0 - v[q]
+        opposite += 1 if t[q] < NEAR else 0
+    if opposite and not stage[PLAIN]:
+        t[:] = 0.0
+        for c in range(x.shape[2]):
+            _square(t, x[i, p, c], columns[p, c][j : j + width] if over else columns[j, c], -1.0)
+
+
+@exact
+def _add(v: Array, a: float, other: Array) -> None:
+    for q in range(v.size):
+        v[q] += a * other[q]
+
+
+@exact
+def _fixed(stage: Index, taps: Index, rates: Array, fixed: Array) -> None:
+    """Rows of what taps without a place read: zeros, and of each bias its value and tangent."""
+    scaled, first = not stage[PLAIN], not stage[PLAIN] and stage[FIRST]
+    fixed[0] = 0.0
+    row = 1
+    for k in range(stage[BEGIN], stage[END]):
+        if taps[k, BIAS]:
+            fixed[row] = 0.0 if scaled else 1.0
+            fixed[row + 1] = 1.0 if first else rates[k]
+            row += 2
+
+
+@exact
+def _sum_row(
+    stage: Index, where: Where, p: int, taps: Index, places: Index, room: Array, table: Array,
+    fixed: Array, far: Array, job: Index, v: Array, t: Array,
+) -> None:  # fmt: skip
+    """The taps of a row."""
+    over, count, width = where[0], where[3], where[4]
+    scaled, size, base = not stage[PLAIN], stage[SIZE], stage[TABLE]
+    origin, numbers, none = room.ctypes.data, table.ctypes.data, fixed.ctypes.data
+    pitch, bias, used, gathered = 8 * fixed.shape[1], 0, 0, 0
+    for k in range(stage[BEGIN], stage[END]):
+        place, at = k - stage[BEGIN], places[taps[k, PLACES] + p]
+        own, other = _at(where, base + place * size * count, size, p)
+        h, x, y = table[own], none, none
+        if taps[k, BIAS]:
+            bias += 1
+            x = none + (2 * bias - 1) * pitch
+            y = x + pitch
+        elif at >= 0 and (over or taps[k, SHIFT] != FAR):
+            start = at * taps[k, FROM_PITCH] + (0 if over else taps[k, SHIFT])
+            x = origin + 8 * (taps[k, FROM_VALUE] + start)
+            y = origin + 8 * (taps[k, FROM_TANGENT] + start)
+        elif at >= 0:
+            x, y = far.ctypes.data + gathered * pitch, far.ctypes.data + (gathered + 1) * pitch
+            start = at * taps[k, FROM_PITCH]
+            for q in range(width):
+                column = start + max(places[taps[k, PLACES] + q], 0)
+                far[gathered, q] = room[taps[k, FROM_VALUE] + column]
+                far[gathered + 1, q] = room[taps[k, FROM_TANGENT] + column]
+            gathered += 2
+        elif not scaled:
+            continue
+        job[used], job[used + 1], job[used + 2] = x, y, numbers + 8 * other
+        job[used + 3] = bits(h)
+        used += TAP
+    to, also, given, taken = v.ctypes.data, t.ctypes.data, job.ctypes.data, used // TAP
+    if not scaled:
+        plain_taps(to, also, width, given, taken)
+    elif stage[FIRST]:
+        first_taps(to, also, width, given, taken)
+    else:
+        scaled_taps(to, also, width, given, taken)
+
+
+@exact
+def _finish_row(
+    stage: Index, form: Array, numbers: Numbers, where: Where, p: int, v: Array, t: Array,
+    worst: Array,
+) -> None:  # fmt: skip
+    """What is applied to the sums of a row, in the form in which others read it."""
+    size, base, scaled, table = stage[SIZE], stage[SIZES], not stage[PLAIN], numbers[3]
+    if stage[FIRST] and scaled:
+        _entered(v, t, form[OWN], stage[BENT] == 1)
+    if stage[BENT]:
+        if not scaled:
+            own, other = _at(where, base, size, p)
+            label, them = numbers[4][own], numbers[4][other : other + v.size]
+            others = _columns(where, base, 0, size, p, table)
+            _versines(v, t, label, them, table[own], others, form, worst[: v.size])
+        _bent(v, t, form)
+    if not stage[HELD]:
+        _added(v, t, form[RATE])
+    elif scaled or stage[BENT]:
+        mine = _number(where, base, 2, size, p, table)
+        others = _columns(where, base, 2, size, p, table)
+        _held(v, t, mine, others, form[RATE])
+    else:
+        for q in range(v.size):
+            t[q] += form[RATE] * v[q]
+
+
+@exact
+def _average(stage: Index, program: Program, room: Array, buffer: Array) -> None:
+    """Averages over positions, of rows and then of columns."""
+    places, weights, tap = program[4], program[5], program[2][stage[BEGIN]]
+    size, pitch, ends = stage[SIZE], stage[PITCH], tap[PLACES]
+    for p in range(size):
+        for plane in range(2):
+            start, to = tap[plane], stage[VALUE + plane] + p * pitch
+            buffer[:] = 0.0
+            for n in range(places[ends + p], places[ends + p + 1]):
+                row = start + places[n] * tap[FROM_PITCH]
+                _add(buffer, weights[n], room[row : row + buffer.size])
+            for q in range(size):
+                found = 0.0
+                for n in range(places[ends + q], places[ends + q + 1]):
+                    found += weights[n] * buffer[places[n]]
+                room[to + q] = found
+
+
+@exact
+def _measure(stage: Index, form: Array, numbers: Numbers, where: Where, room: Array) -> None:
+    """Variances of an input's positions and their roots."""
+    _, i, _, count, width = where
+    base, size = stage[SIZES] + i * width, stage[SIZE]
+    for p in range(size):
+        square = room[stage[VALUE] + p * stage[PITCH] + p]
+        r = math.sqrt(max(square, 0.0))
+        numbers[3][base + p], numbers[3][base + size * count + p] = r, square
+        numbers[3][base + 2 * size * count + p] = r * form[STRENGTH]
+
+
+@exact
+def _stage(
+    s: int, own: bool, program: Program, numbers: Numbers, where: Where, room: Array, fixed: Array,
+    far: Array, job: Index, worst: Array,
+) -> None:  # fmt: skip
+    """The planes of a stage."""
+    stage, form, taps, places = program[0][s], program[1][s], program[2], program[4]
+    wide = where[0], where[1], where[2], where[3], where[4] if where[0] else stage[SIZE]
+    width, later, table = wide[4], own and stage[PLAIN] and stage[BENT], numbers[2]
+    if stage[KIND] == SUM:
+        _fixed(stage, taps, program[3], fixed)
+    for p in range(stage[SIZE]):
+        a, b = stage[VALUE] + p * stage[PITCH], stage[TANGENT] + p * stage[PITCH]
+        v, t = room[a : a + width], room[b : b + width]
+        if stage[KIND] == DATA:
+            _data_row(stage, numbers[0], numbers[1], wide, p, form[RATE], v, t)
+            continue
+        _sum_row(stage, wide, p, taps, places, room, table, fixed, far, job, v, t)
+        if not later:
+            _finish_row(stage, form, numbers, wide, p, v, t, worst)
+    if later:
+        _measure(stage, form, numbers, wide, room)
+        for p in range(stage[SIZE]):
+            a, b = stage[VALUE] + p * stage[PITCH], stage[TANGENT] + p * stage[PITCH]
+            v, t = room[a : a + width], room[b : b + width]
+            _finish_row(stage, form, numbers, wide, p, v, t, worst)
+
+
+@exact
+def _loose(whole: Array) -> Array:
+    """An array whose parts are not counted, which would take as long as a row."""
+    found: Array = carray(pointer(whole.ctypes.data), whole.shape)
+    return found
+
+
+@exact
+def _all_loose(given: Numbers) -> Numbers:
+    a, b, c, d, labels = given
+    return _loose(a), _loose(b), _loose(c), _loose(d), labels
+
+
+@exact
+def run_planes(
+    program: Program, numbers: Numbers, over: bool, own: bool, pairs: Index, shift: int,
+    room: Array, nngp: Array, ntk: Array,
+) -> float:  # fmt: skip
+    """Some pairs of inputs, or of one with a stretch of others; ``own``: their sizes are found."""
+    stages, given, whole = program[0], numbers, room
+    room, numbers = _loose(whole), _all_loose(given)
+    last, count = stages[-1], numbers[0].shape[0]
+    taps, widest = (stages[:, END] - stages[:, BEGIN]).max(), stages[:, PITCH].max()
+    rows, buffer = np.zeros((4 * taps + 2, widest)), np.empty(stages[:, SIZE].max())
+    worst = np.zeros(widest)
+    fixed, far, job = rows[: 2 * taps + 1], rows[2 * taps + 1 :], np.empty(TAP * taps, np.int64)
+    for n in range(pairs.shape[0]):
+        i, j, width = pairs[n, 0], pairs[n, 1], pairs[n, 2]
+        where = over, i, j, count, width
+        for s in range(stages.shape[0]):
+            if stages[s, KIND] == MEAN:
+                size = program[2][stages[s, BEGIN], FROM_SIZE]
+                _average(stages[s], program, room, buffer[:size])
+            else:
+                _stage(s, own, program, numbers, where, room, fixed, far, job, worst)
+        for q in range(width):
+            column = 0 if own else j - shift + q
+            nngp[i, column] = room[last[VALUE] + q]
+            ntk[i, column] = room[last[TANGENT] + q]
+    return float(worst.max())

@@ -1,0 +1,86 @@
+"""Networks over positions whose kernels follow from planes of positions, as of convolutions."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from functools import lru_cache
+
+import numpy as np
+
+from tpcalc.engine.planes_stages import Stage
+from tpcalc.exponents import Ex
+from tpcalc.functions import Expr
+from tpcalc.networks.network import Architecture
+from tpcalc.networks.stages import NoStages, stages_of
+from tpcalc.program.family import Mark
+from tpcalc.progress import Progress
+from tpcalc.questions.kernel.entries import Found
+from tpcalc.questions.kernel.network import SIMPLE, Network, family_of
+from tpcalc.results import Method
+from tpcalc.training.parameterizations import Parameterization
+
+Stages = tuple[Stage, ...]
+
+
+def stages(task: Network) -> Stages | None:
+    """The stages of a network over positions; None where it is none that planes cover."""
+    if task.architecture.tokens < 2 or task.architecture.along_depth:
+        return None
+    known = isinstance(task.architecture, Hashable)
+    return (_known if known else _stages)(task.architecture, task.exponents, task.layers)
+
+
+def _stages(
+    architecture: Architecture, exponents: Parameterization, layers: frozenset[int] | None
+) -> Stages | None:
+    table = exponents.exponents(architecture.hidden, 0)
+    if any(table.mean):
+        return None
+
+    def rate(mark: Mark) -> float:
+        keeps = exponents.power(mark, table) == mark.keeping
+        if not keeps or exponents.rate(mark, table) != Ex() or mark.init is not None:
+            raise NoStages(f"the scale of {mark.label!r}")
+        return float(mark.rate) if layers is None or mark.layer in layers else 0.0
+
+    try:
+        return stages_of(architecture, rate, _bend)
+    except NoStages:
+        return None
+
+
+_known = lru_cache(maxsize=16)(_stages)
+
+
+def _bend(expr: Expr) -> tuple[float, float] | None:
+    found = family_of(expr)
+    return None if found is None or found[0] != "abrelu" else found[1:3]
+
+
+def run_stages(
+    found: Stages, task: Network, threads: int | None, progress: Progress | None
+) -> Found:
+    """The kernels of a network over positions.
+
+    Source: Novak et al., Bayesian deep convolutional networks with many channels are Gaussian
+        processes (2019); Arora et al., On exact computation with an infinitely wide neural net
+        (2019).
+    """
+    from tpcalc.engine.planes import plane_kernels
+
+    root = np.sqrt(task.left.scale)
+    others = None if task.right is None else root * task.right.rows
+    kernels = plane_kernels(
+        root * task.left.rows, others, found, threads=threads, progress=progress
+    )
+    matrices = {kind: getattr(kernels, kind) for kind in task.kinds}
+    asked = "ntk" in task.kinds
+    return Found(
+        matrices,
+        Method.EXACT,
+        max(getattr(kernels, f"{kind}_error") for kind in task.kinds),
+        None,
+        True if asked else None,
+        (SIMPLE,) if asked else (),
+        {"route": "planes of positions"},
+    )
