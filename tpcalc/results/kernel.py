@@ -170,7 +170,7 @@ class Kernel(Regression, Shown):
             EvaluationError: The matrix is not symmetric up to its error.
         """
         if kind not in self._spectra:
-            self._spectra[kind] = _decomposed(self._self_adjoint(kind), vectors=False)[0][::-1]
+            self._spectra[kind] = _decomposed(self.self_adjoint(kind), vectors=False)[0][::-1]
         return self._spectra[kind]
 
     def eigenvectors(self, kind: str) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -190,12 +190,20 @@ class Kernel(Regression, Shown):
             EvaluationError: The matrix is not symmetric up to its error.
         """
         if (kind, "vectors") not in self._spectra:
-            values, vectors = _decomposed(self._self_adjoint(kind))
+            values, vectors = _decomposed(self.self_adjoint(kind))
             self._spectra.update({kind: values[::-1], (kind, "vectors"): vectors})
         return self._spectra[kind][::-1], self._spectra[kind, "vectors"]
 
-    def _self_adjoint(self, kind: str) -> NDArray[Any]:
-        """A kernel of inputs with themselves, which is symmetric."""
+    def self_adjoint(self, kind: str) -> NDArray[Any]:
+        """The matrix of a kernel of inputs with themselves.
+
+        Args:
+            kind: ``"nngp"`` or ``"ntk"``.
+
+        Raises:
+            UsageError: That kernel was not computed, or is between two sets of inputs.
+            EvaluationError: The matrix is not symmetric up to its error.
+        """
         import numpy as np
 
         matrix = self.matrix(kind)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from tpcalc import checks
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.results.estimate import Estimate, Method
+from tpcalc.results.trained import EPS, Held, Trained
 from tpcalc.shown import Shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-EPS = 2.0**-52
 TIMES = "Give time= (gradient flow), or rate= with steps= (descent); not both."
 
 
@@ -145,33 +145,6 @@ def _columns(values: NDArray[Any]) -> NDArray[Any]:
     return values if values.shape[1] > 1 else np.hstack([np.zeros_like(values), values])
 
 
-class Held(Protocol):
-    """What is asked of a ``Kernel``."""
-
-    symmetric: bool
-    method: Method
-    model: str
-    nngp: NDArray[Any] | None
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """Which kernels there are."""
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Of inputs."""
-
-    @property
-    def worst(self) -> float:
-        """The error of all entries."""
-
-    def matrix(self, kind: str) -> NDArray[Any]:
-        """One of the kernels."""
-
-    def eigenvectors(self, kind: str) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Of one of the kernels, behind the eigenvalues."""
-
-
 class Regression:
     """Kernels of inputs whose targets are known."""
 
@@ -231,12 +204,7 @@ class Regression:
         end = None if last else float(checks.real(time, "time", least=0))
         speed = None if rate is None else float(checks.real(rate, "rate", above=0))
         count = None if steps is None else checks.whole(steps, "steps", least=0)
-        _fits(self, cross, "cross")
-        if own is not None:
-            _fits(self, own, "own")
-            if own.shape != (cross.shape[0],) * 2 or not own.symmetric:
-                sizes = f"{own.shape[0]} x {own.shape[1]} inputs, not of the {cross.shape[0]}"
-                raise UsageError(f"own is of {sizes} new ones.", hint="Give tp.kernel(net, Z).")
+        _check_fit(self, cross, own)
         with np.errstate(all="ignore"):  # what is not finite is refused
             found = predicted(self, targets, cross, own, which, least, end, speed, count)
         _check_finite("means leave", found.mean)
@@ -260,94 +228,9 @@ class Regression:
 
         least = float(checks.real(ridge, "ridge", least=0))
         with np.errstate(all="ignore"):
-            found = likelihood(Trained.of(self, "nngp", least), targets)
+            found = likelihood(Trained(self, "nngp", least), targets)
         _check_finite("the likelihood leaves", found.value)
         return found
-
-
-@dataclass(frozen=True, eq=False)
-class Trained:
-    """A kernel of inputs that are trained on, as eigenvectors, and how training weighs them."""
-
-    kernel: Held
-    kind: str
-    ridge: float
-    values: NDArray[Any]
-    vectors: NDArray[Any]
-
-    @classmethod
-    def of(cls, kernel: Held, kind: str, ridge: float) -> Trained:
-        """The eigenvectors of a kernel."""
-        return cls(kernel, kind, ridge, *kernel.eigenvectors(kind))
-
-    def weighed(self, weights: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
-        """A function of the kernel, given at the eigenvalues, times columns."""
-        found: NDArray[Any] = self.vectors @ (weights[:, None] * (self.vectors.T @ y))
-        return found
-
-    @property
-    def sizes(self) -> NDArray[Any]:
-        """The roots of the diagonal, of which entries have relative errors."""
-        import numpy as np
-
-        diagonal = np.diagonal(self.kernel.matrix(self.kind))
-        return np.asarray(np.sqrt(np.clip(diagonal, 0.0, None)))
-
-    @property
-    def off(self) -> float:
-        """The Frobenius norm of the error of the kernel, with rounding."""
-        rounding = len(self.values) * EPS * float(abs(self.values).max(initial=0.0))
-        return self.kernel.worst * float((self.sizes**2).sum()) + rounding
-
-    def inverse(self) -> tuple[NDArray[Any], float]:
-        """1 / (eigenvalue + ridge), and the largest slope of that function.
-
-        Raises:
-            EvaluationError: An eigenvalue is not told from 0.
-        """
-        import numpy as np
-
-        least = float(self.values.min(initial=np.inf)) + self.ridge
-        if least <= self.off:
-            raise EvaluationError(
-                f"the smallest eigenvalue of the {self.kind.upper()} is {least:.2g}, known to "
-                f"{self.off:.1g}.",
-                hint="Add a ridge, leave out inputs that are equal, or give a finite time.",
-            )
-        return 1.0 / (self.values + self.ridge), 1.0 / (least - self.off) ** 2
-
-    @property
-    def _ends(self) -> tuple[float, float]:
-        """Between what the true eigenvalues lie, with the ridge."""
-        ends = float(self.values.min()) - self.off, float(self.values.max()) + self.off
-        return max(ends[0], 0.0) + self.ridge, max(ends[1], 0.0) + self.ridge
-
-    def flow(self, time: float) -> tuple[NDArray[Any], float]:
-        """(1 - exp(-eigenvalue t)) / eigenvalue, and its slope at the smallest eigenvalue."""
-        import numpy as np
-
-        x = np.clip(self.values, 0.0, None) + self.ridge
-        found = np.where(x > 0, -np.expm1(-x * time) / np.where(x > 0, x, 1.0), time)
-        z = self._ends[0] * time
-        slope = (1 - (1 + z) * math.exp(-z)) / self._ends[0] ** 2 if z >= 1e-3 else time * time / 2
-        return found, slope
-
-    def descent(self, rate: float, steps: int) -> tuple[NDArray[Any], float]:
-        """(1 - (1 - rate eigenvalue)^steps) / eigenvalue, and its slope at the most."""
-        import numpy as np
-
-        x = np.clip(self.values, 0.0, None) + self.ridge
-        size = max(abs(1.0 - rate * end) for end in self._ends)
-        if size > 1 and steps * math.log(size) > 700:
-            raise EvaluationError(
-                f"descent diverges: the rate is {rate:g}, and it converges below "
-                f"{2 / float(x.max()):.4g}.",
-                hint="Take a smaller rate or fewer steps.",
-            )
-        left = (1.0 - rate * x) ** steps
-        sums = np.where(x > 0, (1.0 - left) / np.where(x > 0, x, 1.0), rate * steps)
-        slope = steps**2 / 2 * max(size, 1.0) ** steps  # a power of k is k times as steep
-        return sums, rate**2 * (slope if size >= 1 else min(slope, 1 / (1 - size) ** 2))
 
 
 def predicted(
@@ -357,37 +240,36 @@ def predicted(
     """The law of outputs at new inputs."""
     import numpy as np
 
-    trained = Trained.of(kernel, kind, ridge)
-    y = _targets(targets, len(trained.values))
+    trained = Trained(kernel, kind, ridge)
+    y = _targets(targets, len(trained.matrix))
     c = _cross(cross, kernel, kind)
     if (rate is None) != (steps is None) or (rate is not None and time is not None):
         raise UsageError("the length of the training is not clear.", hint=TIMES)
     inverse = rate is None and time is None
     if rate is not None and steps is not None:
-        weights, slope = trained.descent(rate, steps)
+        function = trained.descent(rate, steps)
     else:
-        weights, slope = trained.inverse() if time is None else trained.flow(time)
-    beta, b = trained.weighed(weights, y), trained.weighed(weights, c.T).T
+        function = trained.inverse() if time is None else trained.flow(time)
+    beta, b, slope = function.of(y), function.of(c.T).T, function.slope
     sizes, mine = trained.sizes, _sizes(cross, own, c, trained, kind)
     norms = [np.linalg.norm(one, axis=axis) for one, axis in ((c, 1), (b, 1), (y, 0), (beta, 0))]
-    # functions of matrices are as steep in the Frobenius norm as those of numbers
-    away = slope * trained.off * norms[2]
-    if inverse:  # of beta = A^-1 y: (A + dA)^-1 dA beta
-        away = math.sqrt(slope) * trained.off * norms[3]
+    # Functions of matrices are as steep in the Frobenius norm as those of numbers; and what beta
+    # = A^-1 y is off by is (A + dA)^-1 dA beta.
+    steep, held = (math.sqrt(slope), norms[1::2]) if inverse else (slope, norms[::2])
+    turned, away = (steep * trained.off * one for one in held)
     reach = sizes @ abs(beta) + float(np.linalg.norm(sizes)) * away
     error = cross.worst * np.outer(mine, reach)
     if inverse:
-        rounding = len(y) * EPS * float(abs(trained.values).max())
         error += kernel.worst * np.outer(abs(b) @ sizes, reach)
-        error += rounding * np.outer(norms[1], norms[3] + away)
+        error += trained.rounding * np.outer(norms[1], norms[3] + away)
     else:
         error += np.outer(norms[0], away)
     error += len(y) * EPS * np.outer(norms[0], norms[3])  # of the products
     error[np.isnan(error)] = np.inf
     covariance, off = None, 0.0
     if own is not None:
-        covariance, off = _covariance(trained, b, cross, own, slope * trained.off * _norm(c))
-    largest = 2.0 / float(max(trained.values.max(initial=0.0) + ridge, 1e-300))
+        covariance, off = _covariance(trained, b, cross, own, float(turned.max()))
+    largest = 2.0 / max(trained.largest, 1e-300)
     methods = [one.method for one in (kernel, cross, own) if one is not None]
     end = math.inf if inverse else time if time is not None else math.nan
     return Prediction(
@@ -450,14 +332,19 @@ def _targets(targets: Any, rows: int) -> NDArray[Any]:
     return y
 
 
-def _fits(kernel: Held, other: Held, name: str) -> None:
-    checks.of_type(other, type(kernel), name)
-    for here, there in zip(kernel.model.split("; "), other.model.split("; "), strict=False):
-        if here != there:
-            raise UsageError(
-                f"{name} is of another network: {there}, not {here}.",
-                hint="Give tp.kernel the same arguments for all inputs.",
-            )
+def _check_fit(kernel: Held, cross: Held, own: Held | None) -> None:
+    """Kernels of one network, of inputs that fit."""
+    for name, other in (("cross", cross), ("own", own or cross)):
+        checks.of_type(other, type(kernel), name)
+        for here, there in zip(kernel.model.split("; "), other.model.split("; "), strict=False):
+            if here != there:
+                raise UsageError(
+                    f"{name} is of another network: {there}, not {here}.",
+                    hint="Give tp.kernel the same arguments for all inputs.",
+                )
+    if own is not None and (own.shape != (cross.shape[0],) * 2 or not own.symmetric):
+        sizes = f"{own.shape[0]} x {own.shape[1]} inputs, not of the {cross.shape[0]}"
+        raise UsageError(f"own is of {sizes} new ones.", hint="Give tp.kernel(net, Z).")
 
 
 def _check_finite(what: str, values: Any) -> None:
@@ -481,18 +368,14 @@ def likelihood(trained: Trained, targets: Any) -> Estimate:
     """The logarithm of the probability density of targets, summed over their columns."""
     import numpy as np
 
-    y = _targets(targets, len(trained.values))
-    weights, _ = trained.inverse()
-    inner = trained.vectors.T @ y
-    alpha = trained.weighed(weights, y)
+    y = _targets(targets, len(trained.matrix))
+    function, sizes, off = trained.inverse(), trained.sizes, trained.off
+    alpha, inverse = function.of(y), function.of(np.eye(len(y)))
     count, columns = y.shape
-    determinant = float(np.log(trained.values + trained.ridge).sum())
-    fit = float((inner * inner * weights[:, None]).sum())
-    value = -0.5 * (fit + columns * (determinant + count * math.log(2 * math.pi)))
-    sizes = trained.sizes
-    first = float(((sizes @ abs(alpha)) ** 2).sum())
-    inverse = abs((trained.vectors * weights) @ trained.vectors.T)
-    error = 0.5 * trained.kernel.worst * (first + columns * float(sizes @ inverse @ sizes))
-    rounding = len(y) * EPS * float(abs(trained.values).max())
-    error += 0.5 * rounding * (float((alpha * alpha).sum()) + columns * float(weights.sum()))
-    return Estimate(value, error, trained.kernel.method)
+    fit, size = float((y * alpha).sum()), float((alpha * alpha).sum())
+    value = -0.5 * (fit + columns * (function.log_determinant + count * math.log(2 * math.pi)))
+    first = float(((sizes @ abs(alpha)) ** 2).sum()) + columns * float(sizes @ abs(inverse) @ sizes)
+    error = trained.kernel.worst * first
+    error += trained.rounding * (size + columns * float(np.trace(inverse)))
+    error += off**2 * (math.sqrt(function.slope) * size + columns * function.slope / 2)
+    return Estimate(value, error / 2, trained.kernel.method)

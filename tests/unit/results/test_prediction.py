@@ -283,3 +283,44 @@ def test_flow_is_the_exponential_of_the_kernel(kind: str, time: float, ridge: fl
     else:
         told = own + weights @ k @ weights.T - weights @ c.T - c @ weights.T
     np.testing.assert_allclose(found.covariance, told, rtol=1e-8, atol=1e-11)
+
+
+@pytest.mark.parametrize("kind", ["nngp", "ntk"])
+@pytest.mark.parametrize("ridge", [0.0, 0.1])
+def test_many_inputs_are_factored_and_few_decomposed(kind: str, ridge: float) -> None:
+    """Both ways give the same, and say how far they may be off."""
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(300, 30)), rng.normal(size=(300, 2))
+    z = x[:9] + 0.1
+    seen, across, new = tp.kernel(NET, x), tp.kernel(NET, z, x), tp.kernel(NET, z)
+    other = replace(seen)
+    other.eigenvectors(kind)
+    one, two = (k.predict(y, across, new, kind=kind, ridge=ridge) for k in (seen, other))
+    assert (np.abs(one.mean - two.mean) <= one.mean_error + two.mean_error).all()
+    assert one.mean_error.max() < 1e-9 and two.mean_error.max() <= one.mean_error.max()
+    assert one.covariance is not None and two.covariance is not None
+    gap = np.abs(one.covariance - two.covariance).max()
+    assert gap <= one.covariance_error + two.covariance_error < 1e-7
+    assert one.largest_rate == pytest.approx(two.largest_rate, rel=1e-12)
+    other.eigenvectors("nngp")
+    a, b = (k.log_likelihood(y, ridge=ridge) for k in (seen, other))
+    assert abs(a.value - b.value) <= a.stderr + b.stderr < 1e-5
+    sizes = np.sqrt(np.diagonal(seen.matrix(kind)))
+    signs = rng.choice([-1.0, 1.0], (300, 300))
+    signs = np.tril(signs) + np.tril(signs, -1).T
+    moved = {kind: seen.matrix(kind) + 1e-8 * signs * np.outer(sizes, sizes)}
+    off = replace(seen, error=1e-8, coincident_error=None, **moved)
+    told = off.predict(y, across, kind=kind, ridge=ridge)
+    assert (np.abs(told.mean - one.mean) <= told.mean_error).all()
+
+
+def test_many_inputs_that_are_equal_are_told() -> None:
+    x = np.random.default_rng(0).normal(size=(300, 6))
+    x[250] = x[3]
+    found, cross = tp.kernel(NET, x), tp.kernel(NET, Z, x)
+    with pytest.raises(EvaluationError, match="smallest eigenvalue of the NTK is"):
+        found.predict(np.ones(300), cross)
+    near = x.copy()
+    near[250] += 1e-5  # too near for the bound of a factor, and known to eigenvectors
+    found = tp.kernel(NET, near)
+    assert np.isfinite(found.predict(np.ones(300), tp.kernel(NET, Z, near)).mean).all()
