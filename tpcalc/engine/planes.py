@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -45,7 +45,7 @@ class PlaneKernels:
 class _Program:
     """Stages as loops read them, with planes in the room of a thread."""
 
-    def __init__(self, stages: Sequence[Stage], over: bool, width: int) -> None:
+    def __init__(self, stages: tuple[Stage, ...], over: bool, width: int) -> None:
         self.stages, self.over, self.width = stages, over, width
         self.readers: list[list[int]] = [[] for _ in stages]
         for s, stage in enumerate(stages):
@@ -62,13 +62,9 @@ class _Program:
         rows = [self._row(s) for s in range(len(stages))]
         self.rows = np.array(rows, dtype=np.int64)
         self.forms = np.array([self._form(s) for s in range(len(stages))])
-
-    @property
-    def arrays(self) -> tuple[Any, ...]:
-        """For loops."""
         taps = np.array(self.taps, dtype=np.int64), np.array(self.tap_rates)
         places = np.concatenate(self.places).astype(np.int64), np.concatenate(self.weights)
-        return self.rows, self.forms, *taps, *places
+        self.arrays: tuple[Any, ...] = *taps, *places
 
     def _scaled(self) -> list[bool]:
         """Which stages work with versines: those all of whose sources hold them."""
@@ -130,8 +126,9 @@ class _Program:
                 self.places.append(stage.mean.indices)
                 self.weights.append(stage.mean.data)
             for places in source.places.T if stage.mean is None else ():
-                shifts = np.unique((places - np.arange(stage.size))[places >= 0])
-                self._tap(source, int(shifts[0]) if len(shifts) == 1 else loops.FAR, places)
+                shifts = (places - np.arange(stage.size))[places >= 0]
+                alike = len(shifts) and (shifts == shifts[0]).all()
+                self._tap(source, int(shifts[0]) if alike else loops.FAR, places)
         for _, rate in stage.biases:
             self._tap(None, 0, np.full(stage.size, -1), rate)
         first = bool(stage.sources) and all(one.stage == INPUTS for one in stage.sources)
@@ -164,49 +161,68 @@ class _Program:
         shape = [2 / math.pi * a * a / strength, turn, b * b / strength, math.sqrt(strength)]
         return [*shape, self.rates[s], own[0] if own else 0.0, 0.0]
 
-    def numbers(self, inputs: Array) -> tuple[Any, ...]:
-        """Numbers of single inputs (N, positions, coordinates)."""
+    def numbers(self, inputs: Array) -> tuple[Index, tuple[Any, ...]]:
+        """Stages, and numbers of single inputs (N, positions, coordinates)."""
         labels = _labels(self.stages, inputs) if self.measured else [np.zeros(0)] * len(self.stages)
-        squares = [(inputs * inputs).sum(axis=2)]
+        squares = [self._turned((inputs * inputs).sum(axis=2))]
         if not self.held[INPUTS]:
-            lengths = np.sqrt(squares[0])[..., None]
+            lengths = np.sqrt((inputs * inputs).sum(axis=2))[..., None]
             inputs = inputs / np.where(lengths > 0, lengths, 1.0)
         columns = inputs.transpose(1, 2, 0) if self.over else inputs.transpose(0, 2, 1)
-        taps, sizes, marked = [np.zeros(0)], [np.zeros(0)], [np.zeros(0, dtype=np.int64)]
+        rows, none = self.rows.copy(), np.zeros(0)
+        taps, sizes, marked = [none], [none], [np.zeros(0, dtype=np.int64)]
         for s, stage in enumerate(self.stages):
             if s == INPUTS or stage.mean is not None:
-                squares += [np.ones((len(inputs), stage.size))] if s else []
+                squares += [np.ones((1, 1))] if s else []
                 continue
             table = self._table(squares, s)
-            square = (table * table).sum(axis=0)
+            square = np.einsum("kab,kab->ab", table, table)
             root = np.sqrt(square)
             if self.scaled[s]:
-                table = table / np.where(root > 0, root, 1.0)
+                table *= 0.5 / np.where(root > 0, root, 1.0)
+            else:
+                table *= 0.5
             strength = self.forms[s, loops.STRENGTH]
-            self.rows[s, loops.TABLE] = sum(map(len, taps))
-            self.rows[s, loops.SIZES] = sum(map(len, sizes))
-            taps.append(self._flat(0.5 * table))
-            sizes.append(self._flat(np.array([root, square, root * strength])))
+            rows[s, loops.TABLE] = sum(map(len, taps))
+            rows[s, loops.SIZES] = sum(map(len, sizes))
+            taps.append(table.ravel())
+            sizes.append(np.array([root, square, root * strength]).ravel())
             if self.measured:
-                marked.append(self._flat(np.array([labels[s]] * 3)))
+                marked.append(np.array([self._turned(labels[s])] * 3).ravel())
             squares.append(square * strength**2)
         flat = np.concatenate([*taps, np.zeros(LANES)]), np.concatenate(sizes)
-        return inputs, np.ascontiguousarray(columns), *flat, np.concatenate(marked)
+        tables = inputs, np.ascontiguousarray(columns), *flat, np.concatenate(marked)
+        return rows, tables
+
+    def _turned(self, numbers: Any) -> Any:
+        """Numbers (N, positions), with inputs or positions last."""
+        return numbers.T if self.over else numbers
 
     def _table(self, squares: list[Array], s: int) -> Array:
-        """What taps and biases multiply, (count, N, positions): lengths; 1 of planes of K."""
-        stage, found = self.stages[s], []
+        """What taps and biases multiply, inputs or positions last: lengths; 1 of planes of K."""
+        stage, shape = self.stages[s], (self._turned(squares[0]).shape[0], self.stages[s].size)
+        found = np.empty((self._taps(stage), *self._turned(np.empty(shape)).shape))
+        row = 0
         for source in stage.sources:
-            read = np.sqrt(squares[source.stage])[:, np.maximum(source.places, 0)]
-            read = read if self.scaled[s] else np.ones_like(read)
-            found.append(source.factors.T[:, None] * read.transpose(2, 0, 1))
-        shape = 1, len(squares[0]), stage.size
-        found += [np.broadcast_to(factors, shape) for factors, _ in stage.biases]
-        return np.concatenate(found)
+            roots = np.sqrt(squares[source.stage])
+            for places, factors in zip(source.places.T, source.factors.T, strict=True):
+                read: Any = 1.0
+                if self.scaled[s]:
+                    read = (
+                        roots[np.maximum(places, 0)]
+                        if self.over
+                        else roots[:, np.maximum(places, 0)]
+                    )
+                found[row] = read * (factors[:, None] if self.over else factors)
+                row += 1
+        for factors, _ in stage.biases:
+            found[row] = factors[:, None] if self.over else factors
+            row += 1
+        return found
 
-    def _flat(self, rows: Any) -> Any:
-        """Numbers (count, N, positions), with inputs or positions last."""
-        return (rows.transpose(0, 2, 1) if self.over else rows).ravel()
+    @staticmethod
+    def _taps(stage: Stage) -> int:
+        return len(stage.biases) + sum(len(one.places.T) for one in stage.sources)
 
     @property
     def measured(self) -> bool:
@@ -214,7 +230,7 @@ class _Program:
         pairs = zip(self.stages, self.scaled, strict=True)
         return any(stage.bend is not None and not scaled for stage, scaled in pairs)
 
-    def settle(self, inputs: Array, sizes: Array) -> tuple[Array, Array]:
+    def settle(self, inputs: Array, rows: Index, forms: Array, sizes: Array) -> tuple[Array, Array]:
         """The rounding of each stage, and how long its vectors are if all were parallel.
 
         What is known of lengths says how far versines of K may be off.
@@ -225,10 +241,14 @@ class _Program:
             rounding[s] = rounding[s - 1] + EPS * (1 + inputs.shape[2] / 64) * (
                 3 + sum(source.places.shape[1] for source in stage.sources) / 4
             )
-            square = sum(
-                (np.square(one) for one, _ in stage.biases),
-                np.zeros((len(inputs), stage.size)),
-            )
+            square = np.zeros((len(inputs), stage.size))
+            start = rows[s, loops.SIZES]
+            if self.scaled[s]:  # sums of what is orthogonal
+                own = sizes[start + 2 * square.size : start + 3 * square.size]
+                found.append(self._turned(own.reshape(self._turned(square).shape)))
+                continue
+            for factors, _ in stage.biases:
+                square = square + np.square(factors)
             for source in stage.sources:
                 if stage.mean is None:
                     read = found[source.stage][:, np.maximum(source.places, 0)]
@@ -237,11 +257,13 @@ class _Program:
                     square = (found[source.stage] @ abs(stage.mean).T) ** 2
             found.append(np.sqrt(square) * self.forms[s, loops.STRENGTH])
             if stage.bend is not None and not self.scaled[s]:
-                start, count = self.rows[s, loops.SIZES] + square.size, square.size
-                own = sizes[start : start + count].reshape(square.shape)
+                own = sizes[start + square.size : start + 2 * square.size].reshape(square.shape)
                 ratio = np.where(own > 0, square / np.where(own > 0, own, 1.0), 0.0)
-                self.forms[s, loops.OFF] = rounding[s] * float(ratio.max(initial=1.0))
+                forms[s, loops.OFF] = rounding[s] * float(ratio.max(initial=1.0))
         return rounding, found[-1][:, 0]
+
+
+_program = lru_cache(maxsize=16)(_Program)
 
 
 def _mixed(numbers: Any) -> Any:
@@ -282,7 +304,8 @@ class _Run:
 
     def __init__(self, program: _Program, every: Array, shift: int, threads: int) -> None:
         self.program, self.shift, self.threads = program, shift, threads
-        self.tables, self.given = program.numbers(every), program.arrays
+        rows, self.tables = program.numbers(every)
+        self.given: tuple[Any, ...] = rows, program.forms.copy(), *program.arrays
         self.rooms: list[Array] = []
 
     def memory(self) -> int:
@@ -314,7 +337,7 @@ class _Run:
 def plane_kernels(
     inputs: Array,
     others: Array | None,
-    stages: Sequence[Stage],
+    stages: tuple[Stage, ...],
     *,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -336,7 +359,7 @@ def plane_kernels(
     work = sum(stage.size ** (1 if over else 2) for stage in stages) * width * len(pairs)
     if threads is None:
         threads = available_cores() if work > WORTH_THREADS else 1
-    run = _Run(_Program(stages, over, width), every, shift, threads)
+    run = _Run(_program(stages, over, width), every, shift, threads)
     spend(
         f"a kernel of shape {(count, len(other))} over {largest} positions",
         memory=16 * count * len(other) + run.memory(),
@@ -360,7 +383,7 @@ def _filled(
     if program.measured or not same:
         alone = [(i, i, 1) for i in range(len(every))]
         run(np.array(alone, dtype=np.int64), True, own, lambda fraction: None)
-    rounding, spread = program.settle(every, run.tables[3])
+    rounding, spread = program.settle(every, run.given[0], run.given[1], run.tables[3])
     worst = run(pairs, False, out, report)
     if not all(np.isfinite(one).all() for one in out):
         raise EvaluationError(
