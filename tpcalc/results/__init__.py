@@ -76,6 +76,7 @@ from tpcalc.results.practice import Guideline as Guideline
 from tpcalc.results.practice import LayerValue as LayerValue
 from tpcalc.results.practice import Thresholds as Thresholds
 from tpcalc.results.prediction import Prediction as Prediction
+from tpcalc.results.prediction import Regression as Regression
 from tpcalc.results.scales import GradientScale as GradientScale
 from tpcalc.results.scales import GradientScales as GradientScales
 from tpcalc.results.scales import LossAtScale as LossAtScale

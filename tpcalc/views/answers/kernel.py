@@ -8,9 +8,9 @@ from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from tpcalc.results import Kernel, Method
+from tpcalc.results import Estimate, Kernel, Method, Prediction
 from tpcalc.results.estimate import rounded_up
-from tpcalc.views.numbers import Measure, count, counted, measured, plain
+from tpcalc.views.numbers import SETTLED, Measure, count, counted, measured, plain, settled
 from tpcalc.views.panels import Figure, Panel, Series
 from tpcalc.views.plots import round_ticks, whole_ticks
 from tpcalc.views.tables import Table
@@ -29,6 +29,7 @@ SPECTRUM_ROWS = 4096
 """A report leaves out the eigenvalues of kernels with more rows."""
 
 _SIZE = (400.0, 300.0)
+_ROWS = 12  # of a prediction that are shown
 _NAMED = 12  # labels that find room beside a map
 _SATURATED = (0.01, 0.99)  # quantiles of the entries where the colours of a map end
 _COLOURS = {"nngp": "0", "ntk": "1"}
@@ -421,3 +422,33 @@ def _(kernel: Kernel) -> View:
     part = Part("kernel", "Kernels", "", kernel_tables(kernel), kernel_figure(kernel))
     said, summary = judge_kernel(kernel), kernel_summary(kernel)
     return View.of(kernel, "Kernels", part, said=said, summary=summary)
+
+
+@view.register
+def _(found: Prediction) -> View:
+    columns, more = found.mean.shape[1], found.covariance is not None
+    kept = range(min(columns, _CORNER))
+    names = [f"#Column {k}" for k in kept] if columns > 1 else ["#Mean"]
+    names += ["#Deviation"] * more + ["#Class"] * (columns > 1)
+    spreads = found.deviation if more else found.mean[:, 0]
+
+    def row(i: int) -> list[str]:
+        own = [Estimate(float(found.mean[i, k]), float(found.mean_error[i, k]), found.method)
+               for k in kept]  # fmt: skip
+        last = [plain(float(spreads[i]))] * more + [str(found.classes[i])] * (columns > 1)
+        return [str(i), *map(settled, own), *last]
+
+    part = found.mean[:_ROWS]
+    caption = f"Outputs at new inputs{_which(part, found.mean)}"
+    table = Table.of(caption, ("#Input", *names), map(row, range(len(part))), SETTLED)
+    how = f"{found.steps} steps of descent with the rate {found.rate}"
+    if found.steps is None:
+        flow = f"gradient flow until {'the end' if found.time == math.inf else found.time}"
+        bayes = found.kind == "nngp" and found.time == math.inf
+        how = "Bayesian inference" if bayes else flow
+    summary = (
+        f"{found.kind.upper()}: {how}, ridge {found.ridge:g}; descent converges below the rate "
+        f"{found.largest_rate:.4g}."
+    )
+    return View.of(found, "Prediction", Part("prediction", "Prediction", "", (table,)),
+                   summary=summary)  # fmt: skip
