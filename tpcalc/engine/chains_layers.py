@@ -101,7 +101,7 @@ def _first(k: Array, w: Array, e: Array, f: Array, form: Array, own: float, othe
 
 
 @exact
-def _advance(
+def advance(
     k: Array, w: Array, e: Array, f: Array, v: Array, g: Array,
     own: Array, n0: Array, p0: Array, n1: Array, p1: Array, n2: Array, form: Array,
 ) -> None:  # fmt: skip
@@ -154,7 +154,7 @@ def _closed_strip(
         n0, p0 = _read(others, layer, start, stop, 3), _read(others, layer, start, stop, 4)
         n1, p1 = _read(others, layer, start, stop, 5), _read(others, layer, start, stop, 6)
         n2 = _read(others, layer, start, stop, 7)
-        _advance(k, w, e, f, v, g, own[at : at + NUMBERS], n0, p0, n1, p1, n2, forms[layer])
+        advance(k, w, e, f, v, g, own[at : at + NUMBERS], n0, p0, n1, p1, n2, forms[layer])
 
 
 @exact
@@ -303,7 +303,7 @@ def run_series(
                     slope[t] = 2.0 * r[t] * slope[t]
                 slope[t] = slope[t] * (mine * others[t])
             own, table = tables[0][:, i], tables[1]
-            _advance(
+            advance(
                 k, w, e, f, value, slope, own, table[3][a:b], table[4][a:b], table[5][a:b],
                 table[6][a:b], table[7][a:b], form,
             )  # fmt: skip

@@ -18,7 +18,8 @@ from tpcalc.arrays import Array, Index
 from tpcalc.doors.budget import spend
 from tpcalc.doors.machine import available_cores
 from tpcalc.engine import planes_loops as loops
-from tpcalc.engine.chains_tables import EPS
+from tpcalc.engine.chains_duals import CLOSED
+from tpcalc.engine.chains_tables import EPS, NUMBERS
 from tpcalc.engine.crew import carry_out
 from tpcalc.engine.planes_stages import INPUTS, Source, Stage
 from tpcalc.errors import EvaluationError
@@ -51,6 +52,7 @@ class _Program:
         for s, stage in enumerate(stages):
             for source in stage.sources:
                 self.readers[source.stage].append(s)
+        self.followed = any(one.bend is not None and one.bend[0] != "abrelu" for one in stages)
         self.scaled = self._scaled()
         self.held = [not own or not all(self.scaled[s] for s in own) for own in self.readers]
         self.rates = self._rates()
@@ -68,7 +70,7 @@ class _Program:
 
     def _scaled(self) -> list[bool]:
         """Which stages work with versines: those all of whose sources hold them."""
-        found = [stage.mean is None for stage in self.stages]
+        found = [stage.mean is None and not self.followed for stage in self.stages]
         found[-1] = False
         while True:
             before = list(found)
@@ -99,7 +101,7 @@ class _Program:
         slots: list[list[int]] = []  # begin, size, and the last stage that reads what is there
         found, top = [], guard
         for s, stage in enumerate(self.stages):
-            size = 2 * stage.size * self._pitch(s)
+            size = (4 if self.followed else 2) * stage.size * self._pitch(s)
             free = [slot for slot in slots if slot[2] < s and slot[1] >= size]
             if free:
                 slot = min(free, key=lambda one: one[1])
@@ -137,7 +139,11 @@ class _Program:
         flags = [not self.scaled[s], self.held[s], stage.size]
         if s == INPUTS:
             flags[0] = self.held[s]
-        return [kind, *flags, *where, 0, 0, stage.bend is not None, first]
+        bent = 0
+        if stage.bend is not None:
+            closed = stage.bend[0] != "abrelu"
+            bent = loops.CLOSED + CLOSED.index(stage.bend[0]) if closed else 1
+        return [kind, *flags, *where, 0, 0, bent, first, self.followed]
 
     def _tap(self, source: Source | None, shift: int, places: Index, rate: float = 0.0) -> None:
         at = sum(map(len, self.places))
@@ -152,18 +158,20 @@ class _Program:
         self.weights.append(np.zeros(len(places)))
 
     def _form(self, s: int) -> list[float]:
-        """kappa, tau, base, strength of a stage's function, its rate and that of its weights."""
+        """The numbers of a stage."""
         stage = self.stages[s]
-        a, b = stage.bend or (0.0, 1.0)
-        strength = a * a + b * b
+        family, a, b, cosine = stage.bend or ("abrelu", 0.0, 1.0, 1.0)
+        strength = a * a + b * b if family == "abrelu" else a * a
         own = [source.rate or 0.0 for source in stage.sources]
         turn = (a - b) * (a + b) / strength
         shape = [2 / math.pi * a * a / strength, turn, b * b / strength, math.sqrt(strength)]
-        return [*shape, self.rates[s], own[0] if own else 0.0, 0.0]
+        rates = self.rates[s], own[0] if own else 0.0
+        return [*shape, *rates, 0.0, cosine, 0.0, strength, 0.0]
 
     def numbers(self, inputs: Array) -> tuple[Index, tuple[Any, ...]]:
         """Stages, and numbers of single inputs (N, positions, coordinates)."""
-        labels = _labels(self.stages, inputs) if self.measured else [np.zeros(0)] * len(self.stages)
+        known = self.measured and not self.followed
+        labels = _labels(self.stages, inputs) if known else [np.zeros(0)] * len(self.stages)
         squares = [self._turned((inputs * inputs).sum(axis=2))]
         if not self.held[INPUTS]:
             lengths = np.sqrt((inputs * inputs).sum(axis=2))[..., None]
@@ -172,8 +180,11 @@ class _Program:
         rows, none = self.rows.copy(), np.zeros(0)
         taps, sizes, marked = [none], [none], [np.zeros(0, dtype=np.int64)]
         for s, stage in enumerate(self.stages):
+            rows[s, loops.SIZES] = sum(map(len, sizes))
             if s == INPUTS or stage.mean is not None:
                 squares += [np.ones((1, 1))] if s else []
+                sizes += [] if s else [np.sqrt(squares[0]).ravel()]
+                marked += [] if s else [np.zeros(squares[0].size, dtype=np.int64)]
                 continue
             table = self._table(squares, s)
             square = np.einsum("kab,kab->ab", table, table)
@@ -181,13 +192,13 @@ class _Program:
             if self.scaled[s]:
                 table *= 0.5 / np.where(root > 0, root, 1.0)
             else:
-                table *= 0.5
+                table *= 0.5 * (stage.bend[2] if self.followed and stage.bend else 1.0)
             strength = self.forms[s, loops.STRENGTH]
             rows[s, loops.TABLE] = sum(map(len, taps))
-            rows[s, loops.SIZES] = sum(map(len, sizes))
             taps.append(table.ravel())
-            sizes.append(np.array([root, square, root * strength]).ravel())
-            if self.measured:
+            numbers = [root, square, root * strength]
+            sizes.append(np.array([*numbers, *[root] * (self.counted - 3)]).ravel())
+            if self.measured and not self.followed:
                 marked.append(np.array([self._turned(labels[s])] * 3).ravel())
             squares.append(square * strength**2)
         flat = np.concatenate([*taps, np.zeros(LANES)]), np.concatenate(sizes)
@@ -225,42 +236,66 @@ class _Program:
         return len(stage.biases) + sum(len(one.places.T) for one in stage.sources)
 
     @property
+    def counted(self) -> int:
+        """Numbers of an input at a position of a stage."""
+        return NUMBERS + 1 if self.followed else 3
+
+    @property
     def measured(self) -> bool:
         """Whether variances at positions need covariances of an input's own positions."""
         pairs = zip(self.stages, self.scaled, strict=True)
         return any(stage.bend is not None and not scaled for stage, scaled in pairs)
 
-    def settle(self, inputs: Array, rows: Index, forms: Array, sizes: Array) -> tuple[Array, Array]:
+    def settle(
+        self, inputs: Array, rows: Index, forms: Array, sizes: Array, known: bool
+    ) -> tuple[Array, Array]:
         """The rounding of each stage, and how long its vectors are if all were parallel.
 
         What is known of lengths says how far versines of K may be off.
         """
         found = [np.sqrt((inputs * inputs).sum(axis=2))]
-        rounding = np.full(len(self.stages), EPS * 8 * (1 + inputs.shape[2] / 64))
+        unit = EPS * (1 + inputs.shape[2] / 64)
+        rounding = np.full(len(self.stages), 8 * unit)
+        forms[INPUTS, loops.OFF] = EPS * (4 + inputs.shape[2] / 8)
         for s, stage in enumerate(self.stages[1:], 1):
-            rounding[s] = rounding[s - 1] + EPS * (1 + inputs.shape[2] / 64) * (
-                3 + sum(source.places.shape[1] for source in stage.sources) / 4
-            )
-            square = np.zeros((len(inputs), stage.size))
-            start = rows[s, loops.SIZES]
+            rounding[s] = rounding[s - 1] + unit * (3 + self._taps(stage) / 4)
+            shape = len(inputs), stage.size
             if self.scaled[s]:  # sums of what is orthogonal
-                own = sizes[start + 2 * square.size : start + 3 * square.size]
-                found.append(self._turned(own.reshape(self._turned(square).shape)))
+                found.append(self._size(2, shape, rows[s], sizes))
                 continue
-            for factors, _ in stage.biases:
-                square = square + np.square(factors)
-            for source in stage.sources:
-                if stage.mean is None:
-                    read = found[source.stage][:, np.maximum(source.places, 0)]
-                    square = square + ((source.factors * read) ** 2).sum(axis=2)
-                else:
-                    square = (found[source.stage] @ abs(stage.mean).T) ** 2
-            found.append(np.sqrt(square) * self.forms[s, loops.STRENGTH])
-            if stage.bend is not None and not self.scaled[s]:
-                own = sizes[start + square.size : start + 2 * square.size].reshape(square.shape)
+            square = self._parallel(found, s)
+            strength = self.forms[s, loops.STRENGTH]
+            found.append(np.sqrt(square) * strength)
+            if stage.bend is not None and known:
+                own = self._size(NUMBERS if self.followed else 0, shape, rows[s], sizes) ** 2
                 ratio = np.where(own > 0, square / np.where(own > 0, own, 1.0), 0.0)
                 forms[s, loops.OFF] = rounding[s] * float(ratio.max(initial=1.0))
+                if self.followed:
+                    forms[s, loops.OFF] *= stage.bend[2] ** 2
+                    found[s] = strength * self._size(3, shape, rows[s], sizes)
+            elif stage.bend is not None:
+                forms[s, loops.OFF] = rounding[s]
         return rounding, found[-1][:, 0]
+
+    def _size(self, place: int, shape: tuple[int, int], row: Index, sizes: Array) -> Array:
+        """A number of inputs (N, positions) at a stage."""
+        start, count = row[loops.SIZES], shape[0] * shape[1]
+        own = sizes[start + place * count : start + (place + 1) * count]
+        found: Array = self._turned(own.reshape(shape[::-1] if self.over else shape))
+        return found
+
+    def _parallel(self, lengths: list[Array], s: int) -> Array:
+        """Squared lengths of a stage if all that it averages were parallel."""
+        stage, count = self.stages[s], len(lengths[0])
+        square: Array = np.zeros((count, stage.size))
+        for factors, _ in stage.biases:
+            square = square + np.square(factors)
+        for source in stage.sources:
+            if stage.mean is not None:
+                return np.asarray(lengths[source.stage] @ abs(stage.mean).T) ** 2
+            read = lengths[source.stage][:, np.maximum(source.places, 0)]
+            square = square + ((source.factors * read) ** 2).sum(axis=2)
+        return square
 
 
 _program = lru_cache(maxsize=16)(_Program)
@@ -379,29 +414,41 @@ def _filled(
 ) -> PlaneKernels:
     """The kernels, after those of inputs with themselves where other inputs need them."""
     program, same = run.program, not run.shift
-    out, own = ((np.zeros(size), np.zeros(size)) for size in (shape, (len(every), 1)))
-    if program.measured or not same:
-        alone = [(i, i, 1) for i in range(len(every))]
-        run(np.array(alone, dtype=np.int64), True, own, lambda fraction: None)
-    rounding, spread = program.settle(every, run.given[0], run.given[1], run.tables[3])
-    worst = run(pairs, False, out, report)
-    if not all(np.isfinite(one).all() for one in out):
-        raise EvaluationError(
-            f"the kernels of {len(program.stages)} stages leave the range of float64.",
-            where="plane_kernels",
-            hint="Use a smaller weight variance or fewer layers.",
-        )
+    followed = shape if program.followed else (0, 0)
+    nngp, ntk, wrong = np.zeros(shape), np.zeros(shape), np.zeros((2, *followed))
+    own = np.zeros((2, len(every), 1))
+    settle = partial(program.settle, every, run.given[0], run.given[1], run.tables[3])
+    rounding, spread = settle(known=False)
+    alone = np.array([(i, i, 1) for i in range(len(every))], dtype=np.int64)
+    # errors of variances depend on lengths where these are not those of sums of orthogonal vectors
+    for _ in range(2 if program.followed and not program.over else 1):
+        if program.measured or not same:
+            run(alone, True, (*own, np.zeros_like(own)), lambda fraction: None)
+        rounding, spread = settle(known=True)
+    worst = run(pairs, False, (nngp, ntk, wrong), report)
+    for kernel in (nngp, ntk):
+        if not np.isfinite(kernel).all():
+            raise EvaluationError(
+                f"the kernels of {len(program.stages)} stages leave the range of float64.",
+                where="plane_kernels",
+                hint="Use a smaller weight variance or fewer layers.",
+            )
     errors = []
-    for kernel, diagonal, layers, slopes in zip(
-        out, own, (1, len(program.stages)), (0.0, worst), strict=True
-    ):
+    for place, kernel in enumerate((nngp, ntk)):
         if same:
             lower = np.tril_indices(len(kernel), -1)
             kernel.T[lower] = kernel[lower]
-            diagonal[:, 0] = kernel.diagonal()
-        ratio = np.where(diagonal[:, 0] > 0, spread**2 / diagonal[:, 0], 0.0)
-        errors.append(float(ratio.max(initial=0.0)) * (2 * layers * rounding[-1] + slopes))
-    return PlaneKernels(*out, *errors)
+            own[place, :, 0] = kernel.diagonal()
+        diagonal, layers = own[place, :, 0], len(program.stages) if place else 1
+        ratio = np.where(diagonal > 0, spread**2 / diagonal, 0.0)
+        error = 2 * layers * rounding[-1] + (worst if place else 0.0)
+        if program.followed:
+            over = np.where(diagonal > 0, 1 / np.sqrt(diagonal), 0.0)
+            unit = np.multiply.outer(over[: shape[0]], over[run.shift :])
+            errors.append(float((wrong[place] * unit).max(initial=0.0)))
+            error = 2 * rounding[-1]
+        errors[place:] = [sum(errors[place:]) + float(ratio.max(initial=0.0)) * error]
+    return PlaneKernels(nngp, ntk, *errors)
 
 
 def _pairs(rows: int, columns: int, shift: int, width: int, same: bool) -> Index:

@@ -20,22 +20,31 @@ import numpy as np
 from numba import carray
 
 from tpcalc.arrays import Array, Index
+from tpcalc.engine.chains_duals import closed
+from tpcalc.engine.chains_layers import advance, lengths
+from tpcalc.engine.chains_tables import NUMBERS
 from tpcalc.engine.chains_tiles import NEAR, TINY, angle, arc
 from tpcalc.engine.kernels_compile import bits, exact, pointer
 from tpcalc.engine.planes_taps import TAP, first_taps, plain_taps, scaled_taps
 
+CLOSED = 2
+SPARE = 4  # rows of a thread
 DATA, SUM, MEAN = range(3)  # inputs; sums of taps, and what is applied; averages over positions
 # Columns of a stage: what it is; whether it works with K, and whether its plane holds that; its
 # positions; its taps; its planes, and the pitch of their rows; numbers of inputs in it; whether a
-# function follows; whether it reads inputs alone.
-KIND, PLAIN, HELD, SIZE, BEGIN, END, VALUE, TANGENT, PITCH, TABLE, SIZES, BENT, FIRST = range(13)
+# function follows; whether it reads inputs alone; whether errors have
+# planes, behind the two. A function is 1 for |z| and z, else a closed dual counted from ``CLOSED``.
+KIND, PLAIN, HELD, SIZE, BEGIN, END, VALUE, TANGENT, PITCH, TABLE, SIZES, BENT, FIRST, FOLLOWED = (
+    range(14)
+)
 # Columns of a tap: the planes that it reads, and their pitch; how far off it is in each row, or
 # FAR; where its places are; whether it is a bias.
 FROM_VALUE, FROM_TANGENT, FROM_PITCH, FROM_SIZE, SHIFT, PLACES, BIAS = range(7)
 FAR = 2**40
 # Numbers of a stage: kappa, tau and base of a |z| + b z (see ``chains_loops``); the rates of the
-# weights that read it, and of those that it has where it reads inputs; how far its v may be off.
-KAPPA, TURN, BASE, STRENGTH, RATE, OWN, OFF = range(7)
+# weights that read it, and of those that it has where it reads inputs; how far its v may be off;
+# of a closed dual cos 2b (see ``chains_duals``) and the three numbers of a layer of a chain.
+KAPPA, TURN, BASE, STRENGTH, RATE, OWN, OFF, COSINE, STEP = range(9)
 
 Program = tuple[Index, Array, Index, Array, Index, Array]
 """Stages, their numbers, taps, their rates, places, and coefficients of averages."""
@@ -177,21 +186,42 @@ def _add(v: Array, a: float, other: Array) -> None:
 def _fixed(stage: Index, taps: Index, rates: Array, fixed: Array) -> None:
     """Rows of what taps without a place read: zeros, and of each bias its value and tangent."""
     scaled, first = not stage[PLAIN], not stage[PLAIN] and stage[FIRST]
-    fixed[0] = 0.0
+    fixed[:] = 0.0
     row = 1
     for k in range(stage[BEGIN], stage[END]):
         if taps[k, BIAS]:
             fixed[row] = 0.0 if scaled else 1.0
             fixed[row + 1] = 1.0 if first else rates[k]
-            row += 2
+            row += 4
+
+
+@exact
+def _scattered(
+    stage: Index, tap: Index, places: Index, at: int, width: int, room: Array, far: Array
+) -> None:
+    """What a tap reads that is no shift, one after the other."""
+    between = tap[FROM_TANGENT] - tap[FROM_VALUE]
+    for plane in range(4 if stage[FOLLOWED] else 2):
+        start = tap[FROM_VALUE] + plane * between + at * tap[FROM_PITCH]
+        for q in range(width):
+            far[plane, q] = room[start + max(places[tap[PLACES] + q], 0)]
+
+
+@exact
+def _sum_errors(job: Index, taken: int, width: int, e: Array, f: Array) -> None:
+    """The same taps of errors, whose planes lie behind those of values and tangents."""
+    for k in range(0, TAP * taken, TAP):
+        further = 2 * (job[k + 1] - job[k])
+        job[k], job[k + 1] = job[k] + further, job[k + 1] + further
+    plain_taps(e.ctypes.data, f.ctypes.data, width, job.ctypes.data, taken)
 
 
 @exact
 def _sum_row(
     stage: Index, where: Where, p: int, taps: Index, places: Index, room: Array, table: Array,
-    fixed: Array, far: Array, job: Index, v: Array, t: Array,
+    fixed: Array, far: Array, job: Index, v: Array, t: Array, e: Array, f: Array,
 ) -> None:  # fmt: skip
-    """The taps of a row."""
+    """The taps of a row, and those of errors."""
     over, count, width = where[0], where[3], where[4]
     scaled, size, base = not stage[PLAIN], stage[SIZE], stage[TABLE]
     origin, numbers, none = room.ctypes.data, table.ctypes.data, fixed.ctypes.data
@@ -202,7 +232,7 @@ def _sum_row(
         h, x, y = table[own], none, none
         if taps[k, BIAS]:
             bias += 1
-            x = none + (2 * bias - 1) * pitch
+            x = none + (4 * bias - 3) * pitch
             y = x + pitch
         elif at >= 0 and (over or taps[k, SHIFT] != FAR):
             start = at * taps[k, FROM_PITCH] + (0 if over else taps[k, SHIFT])
@@ -210,12 +240,8 @@ def _sum_row(
             y = origin + 8 * (taps[k, FROM_TANGENT] + start)
         elif at >= 0:
             x, y = far.ctypes.data + gathered * pitch, far.ctypes.data + (gathered + 1) * pitch
-            start = at * taps[k, FROM_PITCH]
-            for q in range(width):
-                column = start + max(places[taps[k, PLACES] + q], 0)
-                far[gathered, q] = room[taps[k, FROM_VALUE] + column]
-                far[gathered + 1, q] = room[taps[k, FROM_TANGENT] + column]
-            gathered += 2
+            _scattered(stage, taps[k], places, at, width, room, far[gathered : gathered + 4])
+            gathered += 4
         elif not scaled:
             continue
         job[used], job[used + 1], job[used + 2] = x, y, numbers + 8 * other
@@ -228,33 +254,86 @@ def _sum_row(
         first_taps(to, also, width, given, taken)
     else:
         scaled_taps(to, also, width, given, taken)
+    if stage[FOLLOWED]:
+        _sum_errors(job, taken, width, e, f)
+
+
+@exact
+def _bent_sums(
+    stage: Index, form: Array, numbers: Numbers, where: Where, p: int, v: Array, t: Array,
+    worst: Array,
+) -> None:  # fmt: skip
+    """A row of sums through a |z| + b z."""
+    size, base, table = stage[SIZE], stage[SIZES], numbers[3]
+    if stage[PLAIN]:
+        own, other = _at(where, base, size, p)
+        label, labels = numbers[4][own], numbers[4][other : other + v.size]
+        others = _columns(where, base, 0, size, p, table)
+        _versines(v, t, label, labels, table[own], others, form, worst[: v.size])
+    _bent(v, t, form)
+    if not stage[HELD]:
+        _added(v, t, form[RATE])
+        return
+    mine, others = (
+        _number(where, base, 2, size, p, table),
+        _columns(where, base, 2, size, p, table),
+    )
+    _held(v, t, mine, others, form[RATE])
+
+
+@exact
+def _closed_sums(
+    stage: Index, form: Array, table: Array, where: Where, p: int, v: Array, t: Array, e: Array,
+    f: Array, spare: Array,
+) -> None:  # fmt: skip
+    """A row of sums through a function with a closed dual, errors followed."""
+    size, base, width = stage[SIZE], stage[SIZES], v.size
+    own, value, slope = spare[2], spare[0][:width], spare[1][:width]
+    for k in range(NUMBERS):
+        own[k] = _number(where, base, k, size, p, table)
+    r, others = (
+        _number(where, base, NUMBERS, size, p, table),
+        _columns(where, base, NUMBERS, size, p, table),
+    )
+    for q in range(width):
+        e[q] += form[OFF] * (r * others[q])
+        f[q] += form[OFF] * (r * others[q] + abs(t[q]))
+    b0, b1 = _columns(where, base, 0, size, p, table), _columns(where, base, 1, size, p, table)
+    b2, n0 = _columns(where, base, 2, size, p, table), _columns(where, base, 3, size, p, table)
+    p0, n1 = _columns(where, base, 4, size, p, table), _columns(where, base, 5, size, p, table)
+    p1, n2 = _columns(where, base, 6, size, p, table), _columns(where, base, 7, size, p, table)
+    row, turn = stage[BENT] - CLOSED, form[COSINE]
+    closed(row, turn, v, value, slope, (own[0], own[1], own[2]), b0, b1, b2)
+    advance(v, t, e, f, value, slope, own, n0, p0, n1, p1, n2, form[STEP : STEP + 3])
+    more = form[RATE] - 1.0  # the step has a rate of 1
+    for q in range(width):
+        t[q] += more * v[q]
+        f[q] += max(more, 0.0) * e[q]
 
 
 @exact
 def _finish_row(
     stage: Index, form: Array, numbers: Numbers, where: Where, p: int, v: Array, t: Array,
-    worst: Array,
+    e: Array, f: Array, spare: Array, worst: Array,
 ) -> None:  # fmt: skip
     """What is applied to the sums of a row, in the form in which others read it."""
-    size, base, scaled, table = stage[SIZE], stage[SIZES], not stage[PLAIN], numbers[3]
-    if stage[FIRST] and scaled:
+    size, base, rate = stage[SIZE], stage[SIZES], form[RATE]
+    if stage[FIRST] and not stage[PLAIN]:
         _entered(v, t, form[OWN], stage[BENT] == 1)
-    if stage[BENT]:
-        if not scaled:
-            own, other = _at(where, base, size, p)
-            label, them = numbers[4][own], numbers[4][other : other + v.size]
-            others = _columns(where, base, 0, size, p, table)
-            _versines(v, t, label, them, table[own], others, form, worst[: v.size])
-        _bent(v, t, form)
-    if not stage[HELD]:
-        _added(v, t, form[RATE])
-    elif scaled or stage[BENT]:
-        mine = _number(where, base, 2, size, p, table)
-        others = _columns(where, base, 2, size, p, table)
-        _held(v, t, mine, others, form[RATE])
+    if stage[BENT] == 1:
+        _bent_sums(stage, form, numbers, where, p, v, t, worst)
+    elif stage[BENT]:
+        _closed_sums(stage, form, numbers[3], where, p, v, t, e, f, spare)
+    elif not stage[HELD]:
+        _added(v, t, rate)
+    elif not stage[PLAIN]:
+        mine = _number(where, base, 2, size, p, numbers[3])
+        _held(v, t, mine, _columns(where, base, 2, size, p, numbers[3]), rate)
     else:
         for q in range(v.size):
-            t[q] += form[RATE] * v[q]
+            t[q] += rate * v[q]
+        for q in range(f.size):
+            f[q] += rate * e[q]
 
 
 @exact
@@ -263,8 +342,9 @@ def _average(stage: Index, program: Program, room: Array, buffer: Array) -> None
     places, weights, tap = program[4], program[5], program[2][stage[BEGIN]]
     size, pitch, ends = stage[SIZE], stage[PITCH], tap[PLACES]
     for p in range(size):
-        for plane in range(2):
-            start, to = tap[plane], stage[VALUE + plane] + p * pitch
+        for plane in range(4 if stage[FOLLOWED] else 2):
+            start = tap[FROM_VALUE] + plane * (tap[FROM_TANGENT] - tap[FROM_VALUE])
+            to = stage[VALUE] + plane * (stage[TANGENT] - stage[VALUE]) + p * pitch
             buffer[:] = 0.0
             for n in range(places[ends + p], places[ends + p + 1]):
                 row = start + places[n] * tap[FROM_PITCH]
@@ -277,43 +357,82 @@ def _average(stage: Index, program: Program, room: Array, buffer: Array) -> None
 
 
 @exact
-def _measure(stage: Index, form: Array, numbers: Numbers, where: Where, room: Array) -> None:
-    """Variances of an input's positions and their roots."""
-    _, i, _, count, width = where
-    base, size = stage[SIZES] + i * width, stage[SIZE]
+def _measure(
+    stage: Index, form: Array, table: Array, where: Where, room: Array, spare: Array
+) -> None:
+    """What pairs read of an input's positions, from their variances."""
+    count, size, bent = where[3], stage[SIZE], stage[BENT]
+    between, q = stage[TANGENT] - stage[VALUE], spare[3][:size]
+    rounding = 0.0
     for p in range(size):
-        square = room[stage[VALUE] + p * stage[PITCH] + p]
-        r = math.sqrt(max(square, 0.0))
-        numbers[3][base + p], numbers[3][base + size * count + p] = r, square
-        numbers[3][base + 2 * size * count + p] = r * form[STRENGTH]
+        at = stage[VALUE] + p * stage[PITCH] + (0 if where[0] else p)
+        q[p] = max(room[at], 0.0)
+        if bent > 1 and q[p] > 0.0:
+            rounding = max(rounding, room[at + 2 * between] / q[p] + form[OFF])
+    if bent > 1:
+        numbers, last = np.empty((NUMBERS, size)), np.empty((5, size))
+        step = form[STEP : STEP + 3].reshape(1, 3)
+        lengths(bent - CLOSED, form[COSINE], q, rounding, step, numbers, last)
+    for p in range(size):
+        at, r = _at(where, stage[SIZES], size, p)[0], math.sqrt(q[p])
+        if bent > 1:
+            for k in range(NUMBERS):
+                table[at + k * size * count] = numbers[k, p]
+            table[at + NUMBERS * size * count] = r
+        else:
+            table[at], table[at + size * count] = r, q[p]
+            table[at + 2 * size * count] = r * form[STRENGTH]
 
 
 @exact
 def _stage(
     s: int, own: bool, program: Program, numbers: Numbers, where: Where, room: Array, fixed: Array,
-    far: Array, job: Index, worst: Array,
+    far: Array, job: Index, spare: Array, worst: Array,
 ) -> None:  # fmt: skip
     """The planes of a stage."""
     stage, form, taps, places = program[0][s], program[1][s], program[2], program[4]
     wide = where[0], where[1], where[2], where[3], where[4] if where[0] else stage[SIZE]
     width, later, table = wide[4], own and stage[PLAIN] and stage[BENT], numbers[2]
+    followed = width if stage[FOLLOWED] else 0
+    between = stage[TANGENT] - stage[VALUE]
     if stage[KIND] == SUM:
         _fixed(stage, taps, program[3], fixed)
-    for p in range(stage[SIZE]):
-        a, b = stage[VALUE] + p * stage[PITCH], stage[TANGENT] + p * stage[PITCH]
-        v, t = room[a : a + width], room[b : b + width]
-        if stage[KIND] == DATA:
-            _data_row(stage, numbers[0], numbers[1], wide, p, form[RATE], v, t)
-            continue
-        _sum_row(stage, wide, p, taps, places, room, table, fixed, far, job, v, t)
-        if not later:
-            _finish_row(stage, form, numbers, wide, p, v, t, worst)
-    if later:
-        _measure(stage, form, numbers, wide, room)
+    for turn in range(2 if later else 1):
         for p in range(stage[SIZE]):
             a, b = stage[VALUE] + p * stage[PITCH], stage[TANGENT] + p * stage[PITCH]
-            v, t = room[a : a + width], room[b : b + width]
-            _finish_row(stage, form, numbers, wide, p, v, t, worst)
+            c, d = b + between, b + 2 * between
+            v, t, e, f = (
+                room[a : a + width],
+                room[b : b + width],
+                room[c : c + followed],
+                room[d : d + followed],
+            )
+            if stage[KIND] == DATA:
+                _data_row(stage, numbers[0], numbers[1], wide, p, form[RATE], v, t)
+                _data_errors(stage, form, numbers[3], wide, p, e, f)
+                continue
+            if turn == 0:
+                _sum_row(stage, wide, p, taps, places, room, table, fixed, far, job, v, t, e, f)
+            if turn == 1 or not later:
+                _finish_row(stage, form, numbers, wide, p, v, t, e, f, spare, worst)
+        if later and turn == 0:
+            _measure(stage, form, numbers[3], wide, room, spare)
+
+
+@exact
+def _data_errors(
+    stage: Index, form: Array, table: Array, where: Where, p: int, e: Array, f: Array
+) -> None:
+    """Of inner products of inputs, from their lengths."""
+    if e.size:
+        base, size = stage[SIZES], stage[SIZE]
+        r, others = (
+            _number(where, base, 0, size, p, table),
+            _columns(where, base, 0, size, p, table),
+        )
+        for q in range(e.size):
+            e[q] = form[OFF] * (r * others[q])
+            f[q] = form[RATE] * e[q]
 
 
 @exact
@@ -332,16 +451,17 @@ def _all_loose(given: Numbers) -> Numbers:
 @exact
 def run_planes(
     program: Program, numbers: Numbers, over: bool, own: bool, pairs: Index, shift: int,
-    room: Array, nngp: Array, ntk: Array,
+    room: Array, nngp: Array, ntk: Array, wrong: Array,
 ) -> float:  # fmt: skip
     """Some pairs of inputs, or of one with a stretch of others; ``own``: their sizes are found."""
     stages, given, whole = program[0], numbers, room
     room, numbers = _loose(whole), _all_loose(given)
     last, count = stages[-1], numbers[0].shape[0]
     taps, widest = (stages[:, END] - stages[:, BEGIN]).max(), stages[:, PITCH].max()
-    rows, buffer = np.zeros((4 * taps + 2, widest)), np.empty(stages[:, SIZE].max())
+    rows, buffer = np.zeros((8 * taps + 1, widest)), np.empty(stages[:, SIZE].max())
+    spare = np.zeros((SPARE, max(widest, stages[:, SIZE].max(), NUMBERS)))
     worst = np.zeros(widest)
-    fixed, far, job = rows[: 2 * taps + 1], rows[2 * taps + 1 :], np.empty(TAP * taps, np.int64)
+    fixed, far, job = rows[: 4 * taps + 1], rows[4 * taps + 1 :], np.empty(TAP * taps, np.int64)
     for n in range(pairs.shape[0]):
         i, j, width = pairs[n, 0], pairs[n, 1], pairs[n, 2]
         where = over, i, j, count, width
@@ -350,9 +470,13 @@ def run_planes(
                 size = program[2][stages[s, BEGIN], FROM_SIZE]
                 _average(stages[s], program, room, buffer[:size])
             else:
-                _stage(s, own, program, numbers, where, room, fixed, far, job, worst)
+                _stage(s, own, program, numbers, where, room, fixed, far, job, spare, worst)
         for q in range(width):
             column = 0 if own else j - shift + q
             nngp[i, column] = room[last[VALUE] + q]
             ntk[i, column] = room[last[TANGENT] + q]
+            if last[FOLLOWED]:
+                between = last[TANGENT] - last[VALUE]
+                wrong[0, i, column] = room[last[TANGENT] + between + q]
+                wrong[1, i, column] = room[last[TANGENT] + 2 * between + q]
     return float(worst.max())

@@ -11,6 +11,8 @@ from typing import Any
 
 from tpcalc.arrays import Array, Index
 
+Bend = tuple[str, float, float, float]
+"""The family of a function, and its numbers a, b and cos 2c (see ``Chain``)."""
 INPUTS = 0  # the number of the stage that inputs are
 
 
@@ -30,6 +32,6 @@ class Stage:
 
     sources: tuple[Source, ...] = ()
     biases: tuple[tuple[Array, float], ...] = ()  # factors at the positions, and the rate
-    bend: tuple[float, float] | None = None  # a, b of a function a |z| + b z of the sum
+    bend: Bend | None = None  # what is applied to the sum
     mean: Any = None  # a sparse matrix: averages of the positions of the one source
     size: int = 1

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tpcalc.arrays import Array, Index
-from tpcalc.engine.planes_stages import INPUTS, Source, Stage
+from tpcalc.engine.planes_stages import INPUTS, Bend, Source, Stage
 from tpcalc.exponents import as_ex
 from tpcalc.functions import Expr, Par
 from tpcalc.functions.expr import mul
@@ -68,16 +68,16 @@ class Traits:
 
 
 Rate = Callable[[Mark], float]
-Bend = Callable[[Expr], tuple[float, float] | None]
+Bent = Callable[[Expr], Bend | None]
 
 
-def stages_of(network: Architecture, rate: Rate, bend: Bend) -> tuple[Stage, ...]:
+def stages_of(network: Architecture, rate: Rate, bend: Bent) -> tuple[Stage, ...]:
     """The stages of a network with one output.
 
     Args:
         network: The network.
         rate: The rate of each parameter.
-        bend: a and b of a function a |z| + b z.
+        bend: The family and the numbers of a function; None: it has no loop.
 
     Raises:
         NoStages: It is more than sums of products with new weights, functions of one Gaussian
@@ -143,7 +143,7 @@ def _rated(stages: list[Stage]) -> tuple[Stage, ...]:
 class _Reading:
     """The way through a program, from its inputs on."""
 
-    def __init__(self, program: Program, rate: Rate, bend: Bend) -> None:
+    def __init__(self, program: Program, rate: Rate, bend: Bent) -> None:
         self.program, self.rate, self.bend = program, rate, bend
         outs = [ref for name, ref in program.outputs if what_of(name) == "f"]
         self.needed = cone(program.nodes, outs)
@@ -211,7 +211,7 @@ class _Reading:
             return block
         return self.sum(block, None)
 
-    def sum(self, block: Block, bend: tuple[float, float] | None) -> Block:
+    def sum(self, block: Block, bend: Bend | None) -> Block:
         """A stage of what a block sums up, and of a function of it."""
         block = self.ordered(block)
         size, sources, biases, traits = _size(block.axes), [], [], []

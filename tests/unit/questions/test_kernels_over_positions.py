@@ -33,6 +33,11 @@ def skipping_after(t, x):
     return read(t, tp.relu(convolution(t, "c")(x + convolution(t, "b")(x))))
 
 
+def curved(t, x):
+    x = tp.gelu(convolution(t, "a", "in")(x))
+    return read(t, tp.sin(convolution(t, "b")(tp.layers.average_pool(x, "p", 1))))
+
+
 def twice(t, x):
     layer = convolution(t, "b")
     x = tp.relu(convolution(t, "a", "in")(x))
@@ -45,7 +50,7 @@ def shared(t, x):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("net", [strided, skipping, skipping_after])
+@pytest.mark.parametrize("net", [strided, skipping, skipping_after, curved])
 def test_planes_give_what_programs_give(net):
     net = tp.network(net, axes={"p": 2})
     found = tp.kernel(net, INPUTS)

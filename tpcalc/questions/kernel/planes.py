@@ -9,7 +9,6 @@ import numpy as np
 
 from tpcalc.engine.planes_stages import Stage
 from tpcalc.exponents import Ex
-from tpcalc.functions import Expr
 from tpcalc.networks.network import Architecture
 from tpcalc.networks.stages import NoStages, stages_of
 from tpcalc.program.family import Mark
@@ -44,17 +43,21 @@ def _stages(
         return float(mark.rate) if layers is None or mark.layer in layers else 0.0
 
     try:
-        return stages_of(architecture, rate, _bend)
+        found = stages_of(architecture, rate, family_of)
     except NoStages:
         return None
+    closed = {one.bend[0] != "abrelu" for one in found if one.bend is not None}
+    return found if closed != {True, False} and (closed == {False} or _positive(found)) else None
+
+
+def _positive(found: Stages) -> bool:
+    """Whether errors of sums add up: no tap or average has factors of both signs."""
+    taps = (row for one in found for source in one.sources for row in source.factors.T)
+    means = (one.mean.data for one in found if one.mean is not None)
+    return not any((row < 0).any() and (row > 0).any() for row in (*taps, *means))
 
 
 _known = lru_cache(maxsize=16)(_stages)
-
-
-def _bend(expr: Expr) -> tuple[float, float] | None:
-    found = family_of(expr)
-    return None if found is None or found[0] != "abrelu" else found[1:3]
 
 
 def run_stages(
