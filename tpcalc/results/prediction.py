@@ -264,7 +264,7 @@ def predicted(
         error += trained.rounding * np.outer(norms[1], norms[3] + away)
     else:
         error += np.outer(norms[0], away)
-    error += len(y) * EPS * np.outer(norms[0], norms[3])  # of the products
+    error += (len(y) + 8) * EPS * np.outer(norms[0], norms[3])  # of the products
     error[np.isnan(error)] = np.inf
     covariance, off = None, 0.0
     if own is not None:
@@ -292,7 +292,7 @@ def _covariance(
     found = kzz - left - left.T + b @ k @ b.T
     top = [float(abs(np.diagonal(one)).max(initial=0.0)) for one in (kzz, k)]
     count, reach = len(k), _norm(b)
-    worst = max(one.worst for one in (trained.kernel, cross, own)) + count * EPS
+    worst = max(one.worst for one in (trained.kernel, cross, own)) + (count + 8) * EPS
     sums = float(abs(b).sum(axis=1).max(initial=0.0))
     error = worst * (math.sqrt(top[0]) + sums * math.sqrt(top[1])) ** 2
     away = worst * math.sqrt(count * top[1]), float(np.linalg.norm(k)) + worst * count * top[1]

@@ -94,7 +94,7 @@ class Trained:
         """Of the matrix in what is computed of it, in the Frobenius norm."""
         import numpy as np
 
-        return len(self.matrix) * EPS * (float(np.linalg.norm(self.matrix)) + self.ridge)
+        return (len(self.matrix) + 8) * EPS * (float(np.linalg.norm(self.matrix)) + self.ridge)
 
     @cached_property
     def off(self) -> float:
@@ -191,8 +191,10 @@ class Trained:
                 f"{2 / float(x.max()):.4g}.",
                 hint="Take a smaller rate or fewer steps.",
             )
-        left = (1.0 - rate * x) ** steps
-        sums = np.where(x > 0, (1.0 - left) / np.where(x > 0, x, 1.0), rate * steps)
+        small = np.minimum(rate * x, 0.5)  # of which 1 - (1 - z)^steps would lose digits
+        gone = np.where(rate * x > 0.5, 1.0 - (1.0 - rate * x) ** steps,
+                        -np.expm1(steps * np.log1p(-small)))  # fmt: skip
+        sums = np.where(x > 0, gone / np.where(x > 0, x, 1.0), rate * steps)
         slope = steps**2 / 2 * max(size, 1.0) ** steps  # a power of k is k times as steep
         slope = slope if size >= 1 else min(slope, 1 / (1 - size) ** 2)
         return Function(rate**2 * slope, vectors, sums)

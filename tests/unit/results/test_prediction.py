@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
+import mpmath as mp
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -324,3 +325,36 @@ def test_many_inputs_that_are_equal_are_told() -> None:
     near[250] += 1e-5  # too near for the bound of a factor, and known to eigenvectors
     found = tp.kernel(NET, near)
     assert np.isfinite(found.predict(np.ones(300), tp.kernel(NET, Z, near)).mean).all()
+
+
+@pytest.mark.parametrize("trial", range(6))
+def test_rounding_is_within_what_is_stated(trial: int) -> None:
+    """With the matrices taken for exact and inputs that nearly coincide, in sixty digits."""
+    rng = np.random.default_rng(trial)
+    x, z = rng.normal(size=(6, 4)) * 10.0 ** rng.uniform(-2, 0.5), rng.normal(size=(2, 4))
+    x[3] = x[0] + 10.0 ** rng.uniform(-5, -1) * rng.normal(size=4)
+    net = tp.MLP(3, ("relu", "erf", "gelu")[trial % 3], weight_variance=2)
+    exact: dict[str, Any] = {"error": 0.0, "coincident_error": None}
+    seen, across = (replace(tp.kernel(net, *one), **exact) for one in ((x,), (z, x)))
+    with mp.workdps(60):
+        a, c = (mp.matrix(one.matrix("ntk").tolist()) for one in (seen, across))
+        values, vectors = mp.eigsy(a)
+        rate = 0.9 / float(max(values))
+        ways: list[tuple[dict[str, Any], Any]] = [
+            ({"time": 1.0}, lambda q: (1 - mp.exp(-q)) / q),
+            ({"time": 1e4}, lambda q: (1 - mp.exp(-q * 10**4)) / q),
+            ({"rate": rate, "steps": 500}, lambda q: (1 - (1 - mp.mpf(rate) * q) ** 500) / q),
+        ]
+        if float(min(values)) > 1e-9:
+            ways.append(({}, lambda q: 1 / q))
+        for how, f in ways:
+            told = seen.predict(Y[:6], across, **how)
+            true = (
+                c
+                * vectors
+                * mp.diag([f(q) for q in values])
+                * vectors.T
+                * mp.matrix(Y[:6].tolist())
+            )
+            gap = [[abs(mp.mpf(told.mean[i, j]) - true[i, j]) for j in range(2)] for i in range(2)]
+            assert (np.array(gap, dtype=float) <= told.mean_error).all(), how
