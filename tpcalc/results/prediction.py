@@ -288,16 +288,16 @@ def _covariance(
     k, kz, kzz = (one.matrix("nngp") for one in (trained.kernel, cross, own))
     if trained.kind == "nngp":
         k = k + trained.ridge * np.eye(len(k))
-    left = b @ kz.T
-    found = kzz - left - left.T + b @ k @ b.T
-    top = [float(abs(np.diagonal(one)).max(initial=0.0)) for one in (kzz, k)]
-    count, reach = len(k), _norm(b)
-    worst = max(one.worst for one in (trained.kernel, cross, own)) + (count + 8) * EPS
+    rest = k @ b.T - kz.T  # 0 for Bayesian inference: errors of b count by their squares
+    found = kzz - kz @ b.T + b @ rest
+    top = [math.sqrt(float(abs(np.diagonal(one)).max(initial=0.0))) for one in (kzz, k)]
+    worst = max(one.worst for one in (trained.kernel, cross, own)) + (len(k) + 8) * EPS
     sums = float(abs(b).sum(axis=1).max(initial=0.0))
-    error = worst * (math.sqrt(top[0]) + sums * math.sqrt(top[1])) ** 2
-    away = worst * math.sqrt(count * top[1]), float(np.linalg.norm(k)) + worst * count * top[1]
-    error += 2 * off * (_norm(kz) + away[0] * math.sqrt(top[0]) + reach * away[1])
-    return (found + found.T) / 2, error + off**2 * away[1]
+    error = worst * (top[0] + sums * top[1]) ** 2
+    moved = worst * len(k) * top[1] ** 2  # the kernel, and the row of a new input
+    row = worst * math.sqrt(len(k)) * top[0] * top[1]
+    error += 2 * off * (_norm(rest.T) + moved * _norm(b) + row)
+    return (found + found.T) / 2, error + off**2 * (float(np.linalg.norm(k)) + moved)
 
 
 def _norm(rows: NDArray[Any]) -> float:
