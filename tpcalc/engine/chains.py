@@ -10,6 +10,7 @@ The answer does not depend on the number of threads.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -102,12 +103,8 @@ def _filled(
 ) -> tuple[float, float]:
     """Fill the kernels; the errors away from coincidence and near it."""
     if smooth is not None:
-        from tpcalc.engine import chains_angles, chains_series
-
-        way = chains_angles if smooth.kinked else chains_series
         with np.errstate(all="ignore"):
-            worst = way.run_layers(gram, chain, smooth, out, run)
-        return _largest(worst, out)
+            return _largest(_by_layers(gram, chain, smooth, out, run), out)
     found = 0.0, 0.0
     for table in _tables(gram, chain):
         run(partial(_fill, table, out))
@@ -117,6 +114,16 @@ def _filled(
         if table.worst.max() <= LOST:
             break
     return found
+
+
+def _by_layers(gram: Gram, chain: Chain, smooth: Smooth, out: dict[str, Array], run: Run) -> Array:
+    """Of any function; one whose series is too long, or that has a kink nobody knows, by angles."""
+    from tpcalc.engine import chains_angles, chains_series
+
+    if not smooth.kinked:
+        with suppress(chains_series.NotSettled):
+            return chains_series.run_layers(gram, chain, smooth, out, run)
+    return chains_angles.run_layers(gram, chain, smooth, out, run)
 
 
 def _fill(table: Table | Closed, out: dict[str, Array], tiles: Index) -> None:

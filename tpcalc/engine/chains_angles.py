@@ -20,8 +20,10 @@ import numpy as np
 from numpy.polynomial import chebyshev
 from numpy.polynomial.legendre import leggauss
 
-from tpcalc.arrays import Array, Index
+from tpcalc.arrays import Array
 from tpcalc.engine.chains_series import (
+    ABRUPT,
+    MORE,
     NEGLIGIBLE,
     RATIO,
     TOLERANCE,
@@ -30,23 +32,32 @@ from tpcalc.engine.chains_series import (
     Lengths,
     NotSettled,
     Smooth,
+    Terms,
+    at_inputs,
+    chebyshev_nodes,
+    cut,
+    ends,
     nodes,
+    rowed,
     split,
+    terms_of,
+    to_series,
     values,
     with_tiles,
 )
 from tpcalc.engine.chains_tables import EPS, ROUNDINGS, Chain, Gram, forms_of, inverse, pair_of
 
-FAR, PANEL = 13.0, 20  # of radii; nodes of a panel of length 1/4
-RADII = (24, 32, 48, 64, 96, 128)  # nodes of rules that are tried
-ANGLES = (20, 28, 40, 56, 80, 112)
-FACTORS = (30, 44, 64, 90, 128, 180)  # degrees in s cos a
+FAR, PANEL = 13.0, 20  # of radii; nodes of a panel
+RADII = (24, 32, 48, 64, 96, 128, 260, 520, 1040)  # nodes of rules that are tried
+MOST, FINE = 128, 1040  # of rules of Gauss; of the panels that they come from
+ANGLES = (20, 28, 40, 56, 80, 112, 160)
+FACTORS = (30, 44, 64, 90, 128, 180, 256)  # degrees in s cos a
 DEGREES = (20, 24, 28, 34, 40, 50, 64, 90)  # of series in the angle
 SHIFT = 1e-4  # relative, of differences of slopes
 FAINT = 1e-9  # of directions of radii
-CUT = 2e-16  # of terms, relative to the largest
 FIRST = 25  # degrees of the first layer
 ROWS = 2500  # of values along rays that are handled at once
+LARGE = 2e7  # values along rays times degrees: some tenths of a second
 STEEP = 1.2  # the steepest place beside the steepest node
 LEAST = 1e-3  # of the largest angle
 
@@ -54,12 +65,21 @@ LEAST = 1e-3  # of the largest angle
 _legendre = lru_cache(maxsize=32)(leggauss)
 
 
+def _panels(count: int, power: int) -> tuple[Array, Array]:
+    """A rule for r^power exp(-r^2 / 2) / (2 pi) from 0 on, of panels of equal lengths."""
+    at, fine = _legendre(PANEL)
+    length = FAR * PANEL / count
+    x = (length * (np.arange(count // PANEL)[:, None] + (at + 1) / 2)).ravel()
+    weight = np.tile(fine, count // PANEL) * (length / 2) * np.exp(-x * x / 2)
+    return x, weight * x**power / (2 * math.pi)
+
+
 @lru_cache(maxsize=2 * len(RADII))
 def _gauss(count: int, power: int) -> tuple[Array, Array]:
-    """The Gauss rule for r^power exp(-r^2 / 2) / (2 pi) from 0 on, by its polynomials."""
-    at, fine = _legendre(PANEL)
-    x = ((np.arange(4 * FAR)[:, None] + (at + 1) / 2) / 4).ravel()
-    weight = np.tile(fine / 8, int(4 * FAR)) * np.exp(-x * x / 2) * x**power / (2 * math.pi)
+    """Its Gauss rule, from the recursion of its polynomials; of many nodes panels are as good."""
+    if count > MOST:
+        return _panels(count, power)
+    x, weight = _panels(FINE, power)
     found = np.zeros((count + 1, x.size))
     found[0] = np.sqrt(weight / weight.sum())
     jacobi = np.zeros((count + 1, count + 1))
@@ -72,21 +92,6 @@ def _gauss(count: int, power: int) -> tuple[Array, Array]:
         found[k + 1] = after / jacobi[k + 1, k]
     places, vectors = np.linalg.eigh(jacobi[:count, :count])
     return places, vectors[0] ** 2 * weight.sum()
-
-
-@lru_cache(maxsize=16)
-def _series(count: int) -> Array:
-    """From values at Chebyshev nodes to coefficients."""
-    turns = np.multiply.outer(np.arange(count), 2 * np.arange(count) + 1) % (4 * count)
-    found: Array = np.cos(np.pi * turns / (2 * count)) * (2 / count)
-    found[0] /= 2
-    return found
-
-
-def _at(count: int) -> Array:
-    """Chebyshev nodes on [0, 1]."""
-    found: Array = (np.cos(np.pi * (np.arange(count) + 0.5) / count) + 1) / 2
-    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,9 +118,9 @@ def _rays(function: Smooth, top: float, largest: float) -> _Rays:
 
     radii = _settled(squares, RADII)
     for degrees in FACTORS:
-        series = _series(degrees) @ slopes(top * _at(degrees), radii)
-        size = np.linalg.norm(series, axis=2)
-        if size[:, -2:].max() <= TOLERANCE * size.max():
+        found = slopes(top * chebyshev_nodes(degrees), radii)
+        if ends(np.moveaxis(found, 1, 0)):
+            series = to_series(degrees) @ found
             break
     else:
         raise NotSettled("it is not smooth on either side of 0")
@@ -192,35 +197,13 @@ def _averages(function: Smooth, sizes: Array, count: int) -> _Sizes:
     return _Sizes(Layer(np.empty(0), 0, moments, growth), value, tilted, weights)
 
 
-def _terms(parts: Array, unit: Array, to: Array) -> tuple[Array, Array, Index]:
-    """Symmetric matrices over nodes by their eigenvectors, of each degree: rows of all inputs.
-
-    ``unit`` is what entries are counted in; ``to`` leads from nodes to inputs. Returns the factors
-    of either input, (terms, inputs), and where each degree starts: an even number of terms.
-    """
-    factors, vectors = np.linalg.eigh((parts + parts.swapaxes(1, 2)) / 2)
-    most = float(np.abs(parts).max())
-    rows, signs, begins = [], [], [0]
-    for lam, columns in zip(factors, vectors, strict=True):
-        kept = np.flatnonzero(np.abs(lam) > CUT * most)
-        found = np.zeros((max(2, kept.size + kept.size % 2), to.shape[0]))
-        sign = np.zeros(len(found))
-        found[: kept.size] = np.sqrt(np.abs(lam[kept]))[:, None] * (to @ columns[:, kept]).T
-        sign[: kept.size] = np.sign(lam[kept])
-        rows.append(found * unit)
-        signs.append(sign)
-        begins.append(begins[-1] + len(found))
-    right = np.concatenate(rows)
-    return np.concatenate(signs)[:, None] * right, right, np.array(begins)
-
-
-def _means(at: Array, count: int, scale: float) -> Array:
+def _means(largest: float, count: int) -> Array:
     """From values at angles to averages over correlations from that of the angle to 1."""
-    y, weight = _legendre(count)
+    at, (y, weight) = largest * chebyshev_nodes(count), _legendre(count)
     inner = np.multiply.outer(at, (y + 1) / 2)
     rule = np.multiply.outer(at / 2, weight) * np.sin(inner) / (2 * np.sin(at / 2) ** 2)[:, None]
-    basis = chebyshev.chebvander(scale * inner - 1, count - 1)
-    found: Array = np.einsum("kp,kpn->kn", rule, basis) @ _series(count)
+    basis = chebyshev.chebvander(2 * inner / largest - 1, count - 1)
+    found: Array = np.einsum("kp,kpn->kn", rule, basis) @ to_series(count)
     return found
 
 
@@ -230,9 +213,9 @@ class _Tables:
 
     layer: Layer
     scale: float
-    means: tuple[Array, Array, Index]
-    slopes: tuple[Array, Array, Index]
-    bends: tuple[Array, Array, Index]
+    means: Terms
+    slopes: Terms
+    bends: Terms
     steep: float  # how much slopes bend by the angle, relative to their size
     rough: float  # the size of a gap
 
@@ -240,40 +223,46 @@ class _Tables:
 def _tables(function: Smooth, q: Array, largest: float, form: Array, least: int) -> _Tables:
     """Of a layer at variances q, for angles up to a largest one; of more degrees than ``least``."""
     largest = min(max(largest * (1 + 1e-9), LEAST), math.pi)
-    to, sizes = nodes(np.sqrt(q))
-    one = sizes[[int(sizes.argmax())]]
-    line = _settled(lambda count: _averages(function, one, count).layer.moments[:2], RADII)
-    known, rays = _averages(function, sizes, line), _rays(function, float(one[0]), largest)
-    unit, scale = np.sqrt(known.layer.moments[1]), 2 / largest
-    for count in [one for one in DEGREES if one > least]:
-        angles = largest * _at(count)
-        found = _slopes(rays, sizes, angles) / np.multiply.outer(unit, unit)
-        series = np.tensordot(_series(count), found, 1)
-        size = np.abs(series).max(axis=(1, 2))
-        if size[-2:].max() <= TOLERANCE * size.max():
+    own = np.sqrt(q)
+    top = own[[int(own.argmax())]]
+    line = _settled(lambda count: _averages(function, top, count).layer.moments[:2], RADII)
+    rays = _rays(function, float(top[0]), largest)
+    for more in MORE:
+        to, sizes = nodes(own, more)
+        known = _averages(function, sizes, line)
+        found = _by_angle(rays, sizes, np.sqrt(known.layer.moments[1]), largest, least)
+        if sizes is own or ends(np.moveaxis(found, 1, 0)):
             break
     else:
-        raise NotSettled(f"{DEGREES[-1]} degrees of its series in the angle leave {size[-1]:.1g}")
-    means = np.tensordot(_series(count) @ _means(angles, count, scale), found, 1)
-    own = to @ known.layer.moments.T
+        raise NotSettled(ABRUPT)
+    count, scale = len(found), 2 / largest
+    series = np.tensordot(to_series(count), found, 1)
+    means = np.tensordot(to_series(count) @ _means(largest, count), found, 1)
+    moments = at_inputs(to, known.layer.moments)
     bent = chebyshev.chebder(series).reshape(count - 1, -1)
-    turned = chebyshev.chebvander(2 * _at(count) - 1, count - 2) @ bent
+    turned = chebyshev.chebvander(2 * chebyshev_nodes(count) - 1, count - 2) @ bent
     gaps, rough = _gaps(known, sizes, form)
     return _Tables(
-        Layer(np.empty(0), 0, own.T, (to @ known.layer.growth.T).T),
+        Layer(np.empty(0), 0, moments, (to @ known.layer.growth.T).T),
         scale,
-        _terms(_cut(means), np.sqrt(own[:, 1]), to),
-        _terms(_cut(series), np.sqrt(own[:, 1]), to),
-        _terms(gaps[None], np.ones(len(q)), to),
+        terms_of(cut(means), np.sqrt(moments[1]), to),
+        terms_of(cut(series), np.sqrt(moments[1]), to),
+        terms_of(gaps[None], np.ones(len(q)), to),
         STEEP * scale * float(np.abs(turned).max()),
         rough,
     )
 
 
-def _cut(series: Array) -> Array:
-    """Without the degrees at the end that are rounding."""
-    size = np.abs(series).max(axis=(1, 2))
-    return series[: int(np.flatnonzero(size > 2 * CUT * size.max())[-1]) + 1]
+def _by_angle(rays: _Rays, sizes: Array, unit: Array, largest: float, least: int) -> Array:
+    """Shares of slopes at Chebyshev nodes up to the largest angle, so many that the series ends."""
+    for count in [one for one in DEGREES if one > least]:
+        if count * sizes.size * rays.angles * rays.series.shape[1] > LARGE:
+            raise NotSettled("its tables are too large")
+        found = _slopes(rays, sizes, largest * chebyshev_nodes(count))
+        found /= np.multiply.outer(unit, unit)
+        if ends(found):
+            return found
+    raise NotSettled(f"{DEGREES[-1]} degrees of its series in the angle are too few")
 
 
 def _gaps(known: _Sizes, sizes: Array, form: Array) -> tuple[Array, float]:
@@ -316,10 +305,6 @@ def run_layers(gram: Gram, chain: Chain, function: Smooth, out: dict[str, Array]
         """Numbers of all inputs, in the last axis, as those of rows and of columns."""
         return (rows, rows) if same else split(rows, count)
 
-    def rowed(terms: tuple[Array, Array, Index]) -> tuple[Array, Array, Index]:
-        left, right = sides(terms[0])[0], sides(terms[1])[1]
-        return np.ascontiguousarray(left.T), right, terms[2]
-
     state = tuple(one if one.size else np.empty((count, others)) for one in out.values())
     state += tuple(np.empty((count, others)) for _ in range(3))
     spans = np.zeros((-(-count // ROWS), -(-others // COLUMNS), 2))
@@ -335,7 +320,7 @@ def run_layers(gram: Gram, chain: Chain, function: Smooth, out: dict[str, Array]
         numbers = own.advanced(form, layer.layer, EPS * ROUNDINGS + 2 * TOLERANCE)
         numbers[0], numbers[1], numbers[2] = begin, 1 / np.sqrt(own.q), np.log(begin)
         numbers[3], numbers[7] = own.q_error / (2 * own.q), loose
-        tables = rowed(layer.means), rowed(layer.slopes), rowed(layer.bends)
+        tables = (rowed(one, sides) for one in (layer.means, layer.slopes, layer.bends))
         steps = np.array([*form, layer.steep, layer.rough])
         work = pair, layer.scale, *tables, sides(numbers), steps, place == chain.depth
         do(partial(with_tiles, chains_wedges.run_angles, work, (state, spans)), (place, parts))

@@ -201,6 +201,8 @@ def run_closed(
         keep(k, w, same, factors[0], factors[1], i0, j0, begin, job)
 
 
+Table = tuple[Array, Array, Index]
+"""Of rows (rows, terms) and of columns (terms, columns); where the terms of each degree start."""
 Whole = tuple[Array, Array, Array, Array, Array]
 """Of all pairs K, w, their errors, and how far the first correlation is beyond ``NEAR``."""
 
@@ -269,13 +271,45 @@ def _hermite(x: Array, v: Array, g: Array, own: Array, table: Array, start: int)
 
 
 @exact
+def clenshaw(
+    x: Array, own: Array, table: Array, degrees: Index, start: int, out: Array, last: Array
+) -> None:
+    """sum_m T_m(x) sum_r a_r b_r over the terms r of each degree m."""
+    size, count = x.size, degrees.size - 1
+    out[:], last[:] = 0.0, 0.0
+    for m in range(count - 1, -1, -1):
+        twice = 2.0 if m else 1.0
+        r, stop = degrees[m], degrees[m + 1]
+        a0, a1 = own[r], own[r + 1]
+        b0, b1 = table[r][start : start + size], table[r + 1][start : start + size]
+        for t in range(size):
+            found = twice * x[t] * out[t] - last[t] + (a0 * b0[t] + a1 * b1[t])
+            last[t] = out[t]
+            out[t] = found
+        r += 2
+        while r + 2 < stop:  # four at once
+            a0, a1, a2, a3 = own[r], own[r + 1], own[r + 2], own[r + 3]
+            b0, b1 = table[r][start : start + size], table[r + 1][start : start + size]
+            b2, b3 = table[r + 2][start : start + size], table[r + 3][start : start + size]
+            for t in range(size):
+                out[t] += (a0 * b0[t] + a1 * b1[t]) + (a2 * b2[t] + a3 * b3[t])
+            r += 4
+        if r < stop:
+            a0, a1 = own[r], own[r + 1]
+            b0, b1 = table[r][start : start + size], table[r + 1][start : start + size]
+            for t in range(size):
+                out[t] += a0 * b0[t] + a1 * b1[t]
+
+
+@exact
 def run_series(
-    pair: Pair, parity: int, series: Ends, tables: Ends, over: Ends, after: Ends, form: Array,
-    tiles: Index, state: Whole, span: Array,
+    pair: Pair, way: int, series: Ends, short: tuple[Table, Table, float, float], tables: Ends,
+    over: Ends, after: Ends, form: Array, tiles: Index, state: Whole, span: Array,
 ) -> None:  # fmt: skip
     """One layer by its Hermite series: of all degrees, the odd ones (1) or the even ones (2).
 
-    ``over``, ``after``: 1 over the sizes of inputs before and after the layer.
+    The third way is ``short``: values and slopes in x = scale rho + shift. ``over``, ``after``: 1
+    over the sizes of inputs before and after the layer.
     """
     same = pair[3]
     rho, x = np.empty(COLUMNS), np.empty(COLUMNS)
@@ -293,15 +327,12 @@ def run_series(
             mine, others = over[0][i], over[1][a:b]
             for t in range(size):
                 r[t] = min(max(k[t] * (mine * others[t]), -1.0), 1.0)
-                z[t] = r[t] * r[t] if parity else r[t]
-            _hermite(z, value, slope, series[0][i], series[1], a)
-            for t in range(size):
-                if parity == 1:
-                    slope[t] = value[t] + 2.0 * z[t] * slope[t]
-                    value[t] = value[t] * r[t]
-                elif parity == 2:
-                    slope[t] = 2.0 * r[t] * slope[t]
-                slope[t] = slope[t] * (mine * others[t])
+            if way == 3:
+                _short(r, short, i, a, z, value, slope)
+            else:
+                _long(r, way, series, i, a, z, value, slope)
+                for t in range(size):
+                    slope[t] = slope[t] * (mine * others[t])
             own, table = tables[0][:, i], tables[1]
             advance(
                 k, w, e, f, value, slope, own, table[3][a:b], table[4][a:b], table[5][a:b],
@@ -312,6 +343,36 @@ def run_series(
                 correlation = k[t] * (mine * others[t])
                 low, high = min(low, correlation), max(high, correlation)
         span[i0 // ROWS, j0 // COLUMNS, 0], span[i0 // ROWS, j0 // COLUMNS, 1] = low, high
+
+
+@exact
+def _long(
+    r: Array, way: int, series: Ends, i: int, a: int, z: Array, value: Array, slope: Array
+) -> None:
+    """Values, and their derivatives by the correlation, of a Hermite series."""
+    for t in range(r.size):
+        z[t] = r[t] * r[t] if way else r[t]
+    _hermite(z, value, slope, series[0][i], series[1], a)
+    for t in range(r.size):
+        if way == 1:
+            slope[t] = value[t] + 2.0 * z[t] * slope[t]
+            value[t] = value[t] * r[t]
+        elif way == 2:
+            slope[t] = 2.0 * r[t] * slope[t]
+
+
+@exact
+def _short(
+    r: Array, short: tuple[Table, Table, float, float], i: int, a: int, z: Array, value: Array,
+    slope: Array,
+) -> None:  # fmt: skip
+    """Values and slopes by tables."""
+    values, slopes, scale, shift = short
+    rest = np.empty(r.size)
+    for t in range(r.size):
+        z[t] = scale * r[t] + shift
+    clenshaw(z, values[0][i], values[1], values[2], a, value, rest)
+    clenshaw(z, slopes[0][i], slopes[1], slopes[2], a, slope, rest)
 
 
 @exact

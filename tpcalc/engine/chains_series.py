@@ -29,6 +29,13 @@ NEGLIGIBLE, EMPTY, SAME = 1e-16, 1e-15, 1e-12
 SHIFT = 1e-3  # of differences of slopes
 
 
+CUT = 2e-16  # of terms of tables, relative to the largest
+MORE = (1.0, 1.5, 2.25, 3.4)  # times the nodes in sizes
+ABRUPT = "it changes too abruptly with the size of inputs"
+LONG = 128  # terms from which tables may be shorter
+COUNTS = (16, 24, 36, 54, 80)  # of their degrees
+
+
 class NotSettled(Exception):
     """A function whose series is not known to the tolerance; the message says why."""
 
@@ -68,6 +75,14 @@ class Layer:
     parity: int  # of the terms: all (0), the odd (1) or the even degrees (2)
     moments: Array  # (4, inputs): mean squares of phi, phi', phi'', phi'''
     growth: Array  # (2, inputs): derivatives of the first two by q
+    # to inputs from nodes; coefficients there; the squares of all terms and k times these
+    nodes: tuple[Array, Array, Array] | None = None
+
+
+Terms = tuple[Array, Array, Index]
+NONE = np.zeros((1, 1)), np.zeros((1, 1)), np.zeros(1, np.int64)
+Short = tuple[Terms, Terms, float, float]
+"""Values and slopes in x = scale rho + shift."""
 
 
 def layer_of(function: Smooth, q: Array, largest: float) -> Layer:
@@ -78,13 +93,28 @@ def layer_of(function: Smooth, q: Array, largest: float) -> Layer:
     """
     if function.powers:
         return _finite(function.powers, np.sqrt(q))
-    to, sizes = nodes(np.sqrt(q))
+    sizes = np.sqrt(q)
     step = _step(function, float(sizes.max()))
-    moments, growth = _moments(function, sizes, step)
-    whole = np.array([moments[0], sizes**2 * moments[1]])  # of squares, and k times these
+    for more in MORE:
+        to, at = nodes(sizes, more)
+        moments, growth = _moments(function, at, step)
+        whole = np.array([moments[0], at**2 * moments[1]])  # of squares, and k times these
+        found, parity = _terms(partial(_coefficients, function.value, at, step), whole, largest)
+        shares = found / np.sqrt(whole[:1].T)
+        if at is sizes or ends(np.hstack([shares, np.log(moments[:2].T)])):
+            break
+    else:
+        raise NotSettled(ABRUPT)
+    own = at_inputs(to, moments)
+    coefficients = (to @ shares) * np.sqrt(own[:1].T)
+    return Layer(coefficients, parity, own, growth @ to.T, (to, found, whole))
+
+
+def _terms(coefficients: Callable[[int], Array], whole: Array, largest: float) -> tuple[Array, int]:
+    """Coefficients up to the degree that leaves nothing, and which degrees these are."""
     degree = START
     while True:
-        found = _coefficients(function.value, sizes, step, degree)
+        found = coefficients(degree)
         left = _left(found, whole) * largest ** np.arange(degree + 1.0)
         enough = np.flatnonzero(left <= TOLERANCE)
         if enough.size:
@@ -93,14 +123,26 @@ def layer_of(function: Smooth, q: Array, largest: float) -> Layer:
             raise NotSettled(f"{DEGREE} terms of its series leave {left[-1]:.1g}")
         degree *= 2
     stop = int(enough[0]) + 1
-    size, parity = np.abs(found).max(axis=0), 0
+    size = np.abs(found).max(axis=0)
     for kept in (1, 0):
         if (size[1 - kept :: 2] < EMPTY * size.max()).all():
-            found, parity = found[:, kept:stop:2], 2 - kept
-            break
-    else:
-        found = found[:, :stop]
-    return Layer(to @ found, parity, moments @ to.T, growth @ to.T)
+            return found[:, kept:stop:2], 2 - kept
+    return found[:, :stop], 0
+
+
+def ends(rows: Array) -> bool:
+    """Whether numbers at nodes of sizes are those of a series that ends with them."""
+    if len(rows) == 1:
+        return True
+    size = np.abs(to_series(len(rows)) @ rows.reshape(len(rows), -1)).max(axis=1)
+    return bool(size[-2:].max() <= TOLERANCE * size.max())
+
+
+def at_inputs(to: Array, moments: Array) -> Array:
+    """Mean squares of inputs from those at nodes; the first two keep their digits at any size."""
+    found: Array = moments @ to.T
+    found[:2] = np.exp(np.log(moments[:2]) @ to.T)
+    return found
 
 
 def _finite(powers: tuple[float, ...], sizes: Array) -> Layer:
@@ -134,13 +176,13 @@ def _left(coefficients: Array, whole: Array) -> Array:
     return found
 
 
-def nodes(sizes: Array) -> tuple[Array, Array]:
-    """A matrix from values at nodes to those at all sizes, and these nodes."""
+def nodes(sizes: Array, more: float) -> tuple[Array, Array]:
+    """A matrix from values at nodes to those at all sizes, and these nodes, more if asked for."""
     low, high = math.log(sizes.min()), math.log(sizes.max())
     half, count = (high - low) / 2, 1
-    if half > SAME:  # poles of the function lie at least 90 degrees off the real line
+    if half > SAME:  # poles of most functions lie at least 90 degrees off the real line
         ratio = math.pi / (2 * half)
-        count = int(36 / math.log(ratio + math.sqrt(1 + ratio * ratio))) + 3
+        count = int(more * 36 / math.log(ratio + math.sqrt(1 + ratio * ratio))) + 3
     if count >= sizes.size:
         return np.eye(sizes.size), sizes
     angles = np.pi * (np.arange(count) + 0.5) / count
@@ -149,6 +191,82 @@ def nodes(sizes: Array) -> tuple[Array, Array]:
     places = (np.log(sizes) - (low + high) / 2) / max(half, SAME)
     to = np.cos(np.multiply.outer(np.arccos(np.clip(places, -1, 1)), np.arange(count))) @ matrix
     return to, np.exp((low + high) / 2 + half * np.cos(angles))
+
+
+@lru_cache(maxsize=16)
+def to_series(count: int) -> Array:
+    """From values at Chebyshev nodes to coefficients."""
+    turns = np.multiply.outer(np.arange(count), 2 * np.arange(count) + 1) % (4 * count)
+    found: Array = np.cos(np.pi * turns / (2 * count)) * (2 / count)
+    found[0] /= 2
+    return found
+
+
+def chebyshev_nodes(count: int) -> Array:
+    """Chebyshev nodes on [0, 1]."""
+    found: Array = (np.cos(np.pi * (np.arange(count) + 0.5) / count) + 1) / 2
+    return found
+
+
+def terms_of(parts: Array, unit: Array, to: Array) -> Terms:
+    """Symmetric matrices over nodes by their eigenvectors, of each degree: rows of all inputs.
+
+    ``unit`` is what entries are counted in; ``to`` leads from nodes to inputs. Returns the factors
+    of either input, (terms, inputs), and where each degree starts: an even number of terms.
+    """
+    factors, vectors = np.linalg.eigh((parts + parts.swapaxes(1, 2)) / 2)
+    most = float(np.abs(parts).max())
+    rows, signs, begins = [], [], [0]
+    for lam, columns in zip(factors, vectors, strict=True):
+        kept = np.flatnonzero(np.abs(lam) > CUT * most)
+        found = np.zeros((max(2, kept.size + kept.size % 2), to.shape[0]))
+        sign = np.zeros(len(found))
+        found[: kept.size] = np.sqrt(np.abs(lam[kept]))[:, None] * (to @ columns[:, kept]).T
+        sign[: kept.size] = np.sign(lam[kept])
+        rows.append(found * unit)
+        signs.append(sign)
+        begins.append(begins[-1] + len(found))
+    right = np.concatenate(rows)
+    return np.concatenate(signs)[:, None] * right, right, np.array(begins)
+
+
+def cut(series: Array) -> Array:
+    """Without the degrees at the end that are rounding."""
+    size = np.abs(series).max(axis=(1, 2))
+    return series[: int(np.flatnonzero(size > 2 * CUT * size.max())[-1]) + 1]
+
+
+def _outer(rows: Array) -> Array:
+    return rows[:, :, None] * rows[:, None]
+
+
+def _shortened(layer: Layer, low: float, high: float) -> Short | None:
+    """Values and slopes by tables in the correlation, from its least to its largest; if shorter."""
+    if layer.nodes is None or layer.coefficients.shape[1] < LONG:
+        return None
+    to, found, whole = layer.nodes
+    half, middle = max((high - low) / 2, SAME), (high + low) / 2
+    degrees = np.arange(found.shape[1]) * (2.0 if layer.parity else 1.0) + (layer.parity == 1)
+    for count in COUNTS:
+        rho = middle + half * (2 * chebyshev_nodes(count) - 1)
+        powers = np.power.outer(rho, degrees)
+        bent = degrees * np.power.outer(rho, np.maximum(degrees - 1, 0.0))
+        parts = [
+            np.tensordot(to_series(count), (found * by[:, None]) @ found.T, 1) / unit
+            for by, unit in zip((powers, bent), _outer(np.sqrt(whole)), strict=True)
+        ]
+        ends = [np.abs(part).max(axis=(1, 2)) for part in parts]
+        if all(end[-2:].max() <= TOLERANCE * end.max() for end in ends):
+            break
+    else:
+        return None
+    units = np.sqrt(layer.moments[:2])
+    values, slopes = (
+        terms_of(cut(part), unit, to) for part, unit in zip(parts, units, strict=True)
+    )
+    if values[2][-1] + slopes[2][-1] + 3 * (values[2].size + slopes[2].size) > found.shape[1]:
+        return None
+    return values, slopes, 1 / half, -middle / half
 
 
 def _step(function: Smooth, size: float) -> float:
@@ -188,7 +306,7 @@ def _moments(function: Smooth, sizes: Array, step: float) -> tuple[Array, Array]
     second, third = (up - down) / (2 * SHIFT), (up - 2 * slope + down) / SHIFT**2
     squares = value * value * weights
     whole = squares.sum(axis=1)
-    if not (np.isfinite(whole).all() and (whole > 0).all()):
+    if not (np.isfinite(whole).all() and (whole > 0).all() and slope.any(axis=1).all()):
         raise NotSettled("its mean square is no positive number")
     if not (squares[:, [0, -1]] <= NEGLIGIBLE * whole[:, None]).all():
         raise NotSettled("it grows too fast")
@@ -255,15 +373,22 @@ def run_layers(gram: Gram, chain: Chain, function: Smooth, out: dict[str, Array]
     parts, forms = chain.depth + 2, forms_of(chain, 1.0)
     do(partial(with_tiles, loops.run_starts, (pair, sides(q), first), (state, spans)), (0, parts))
     for place, form in enumerate(forms, 1):
-        largest = max(-float(spans[..., 0].min()), float(spans[..., 1].max()), 0.0)
-        layer, over = layer_of(function, own.q, largest), sides(1 / np.sqrt(own.q))
+        low, high = float(spans[..., 0].min()), float(spans[..., 1].max())
+        layer, over = layer_of(function, own.q, max(-low, high, 0.0)), sides(1 / np.sqrt(own.q))
+        short = _shortened(layer, min(low, high), high)
         terms = layer.coefficients.shape[1]
         rounds = EPS * (ROUNDINGS + math.sqrt(terms)) + function.tolerance
+        roots = np.sqrt(layer.moments[:2])
+        # coefficients are as exact as values: a constant leaves fewer digits of slopes
+        lost = 0.5 * rounds * np.maximum(roots[0] / np.sqrt(own.q) - roots[1], 0.0)
         table = own.advanced(form, layer, rounds)
+        table[6] += lost
         mine, columns = sides(np.ascontiguousarray(layer.coefficients.T))
         series = np.ascontiguousarray(mine.T), columns
         numbers = sides(table), over, sides(1 / np.sqrt(own.q)), form
-        given = pair, layer.parity, series, *numbers
+        tabled = short or (NONE, NONE, 1.0, 0.0)
+        brief = *(rowed(one, sides) for one in tabled[:2]), *tabled[2:]
+        given = pair, 3 if short else layer.parity, series, brief, *numbers
         do(partial(with_tiles, loops.run_series, given, (state, spans)), (place, parts))
     readout = 0.0 if chain.residual is None else 1.0
     ends = [own.q, own.w + readout * own.q, own.q_error, own.w_error + readout * own.q_error]
@@ -276,6 +401,11 @@ def run_layers(gram: Gram, chain: Chain, function: Smooth, out: dict[str, Array]
 def with_tiles(loop: Any, before: tuple[Any, ...], after: tuple[Any, ...], tiles: Index) -> None:
     """Run a loop, whose tiles stand between its other arguments."""
     loop(*before, tiles, *after)
+
+
+def rowed(terms: Terms, sides: Callable[[Array], tuple[Array, Array]]) -> Terms:
+    """Terms with those of rows in the order that loops read them in."""
+    return np.ascontiguousarray(sides(terms[0])[0].T), sides(terms[1])[1], terms[2]
 
 
 def split(rows: Array, count: int) -> tuple[Array, Array]:

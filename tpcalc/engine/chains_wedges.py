@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from tpcalc.arrays import Array, Index
-from tpcalc.engine.chains_layers import Ends, Whole, strip
+from tpcalc.engine.chains_layers import Ends, Table, Whole, clenshaw, strip
 from tpcalc.engine.chains_tables import EPS
 from tpcalc.engine.chains_tiles import COLUMNS, PANEL, PITCH, ROWS, TINY, Pair, angle, versines
 from tpcalc.engine.chains_tiles import NEAR as DIFFERENCE
@@ -29,9 +29,6 @@ from tpcalc.engine.kernels_compile import exact, inlined
 
 NEAR = 0.99  # correlation of inputs that nearly coincide
 ROUNDINGS = 16.0  # of a gap
-
-Table = tuple[Array, Array, Index]
-"""Of rows (rows, terms) and of columns (terms, columns); where the terms of each degree start."""
 
 
 @inlined
@@ -71,37 +68,6 @@ def run_versines(
                 near[t] = rho - NEAR
                 high = max(high, 1.0 - rho)
         span[i0 // ROWS, j0 // COLUMNS, 1] = high
-
-
-@exact
-def _clenshaw(
-    x: Array, own: Array, table: Array, degrees: Index, start: int, out: Array, last: Array
-) -> None:
-    """sum_m T_m(x) sum_r a_r b_r over the terms r of each degree m."""
-    size, count = x.size, degrees.size - 1
-    out[:], last[:] = 0.0, 0.0
-    for m in range(count - 1, -1, -1):
-        twice = 2.0 if m else 1.0
-        r, stop = degrees[m], degrees[m + 1]
-        a0, a1 = own[r], own[r + 1]
-        b0, b1 = table[r][start : start + size], table[r + 1][start : start + size]
-        for t in range(size):
-            found = twice * x[t] * out[t] - last[t] + (a0 * b0[t] + a1 * b1[t])
-            last[t] = out[t]
-            out[t] = found
-        r += 2
-        while r + 2 < stop:  # four at once
-            a0, a1, a2, a3 = own[r], own[r + 1], own[r + 2], own[r + 3]
-            b0, b1 = table[r][start : start + size], table[r + 1][start : start + size]
-            b2, b3 = table[r + 2][start : start + size], table[r + 3][start : start + size]
-            for t in range(size):
-                out[t] += (a0 * b0[t] + a1 * b1[t]) + (a2 * b2[t] + a3 * b3[t])
-            r += 4
-        if r < stop:
-            a0, a1 = own[r], own[r + 1]
-            b0, b1 = table[r][start : start + size], table[r + 1][start : start + size]
-            for t in range(size):
-                out[t] += a0 * b0[t] + a1 * b1[t]
 
 
 @exact
@@ -169,9 +135,9 @@ def run_angles(
                 turn = math.sqrt(part) * angle(part)
                 at[t] = scale * (turn if k[t] >= 0.0 else math.pi - turn) - 1.0
             rest = buffer[:size]
-            _clenshaw(at, means[0][i], means[1], means[2], a, mean[:size], rest)
-            _clenshaw(at, slopes[0][i], slopes[1], slopes[2], a, g[:size], rest)
-            _clenshaw(at, bends[0][i], bends[1], bends[2], a, bend[:size], rest)
+            clenshaw(at, means[0][i], means[1], means[2], a, mean[:size], rest)
+            clenshaw(at, slopes[0][i], slopes[1], slopes[2], a, g[:size], rest)
+            clenshaw(at, bends[0][i], bends[1], bends[2], a, bend[:size], rest)
             found = _advance(
                 pairs, mean[:size], g[:size], bend[:size], tables[0][:, i].copy(), tables[1], a,
                 form, last,

@@ -192,6 +192,23 @@ def test_rows_and_columns_of_a_series_are_parts_of_the_square(name: str) -> None
     np.testing.assert_array_equal(both(threads)[1], both(whole)[1])
 
 
+@pytest.mark.parametrize("place", [1.0, 3.0])
+def test_functions_that_change_abruptly_with_sizes_get_more_nodes(place: float) -> None:
+    """Few inputs are nodes themselves."""
+
+    def slope(z: Array) -> Array:
+        return 1 - np.tanh(z - place) ** 2
+
+    smooth = Smooth(lambda z: np.tanh(z - place), slope)
+    sizes = np.exp(np.linspace(-1.5, 1, 64))[:, None]
+    inputs = sizes * np.random.default_rng(0).normal(size=(64, 16)) / 4
+    many = chain_kernels(Gram(inputs), chain_of("smooth", "", 1), smooth=smooth)
+    few = chain_kernels(Gram(inputs[::7]), chain_of("smooth", "", 1), smooth=smooth)
+    for left, right in zip(both(many), both(few), strict=True):
+        unit = np.sqrt(np.outer(np.diag(right), np.diag(right)))
+        assert (np.abs(left[::7, ::7] - right) <= 2 * few.relative_error * unit).all()
+
+
 @pytest.mark.parametrize("name", ["gelu", "sin", "tanh"])
 def test_errors_grow_with_inputs(name: str) -> None:
     inputs = np.random.default_rng(0).normal(size=(200, 16)) / 4
@@ -209,13 +226,13 @@ def test_errors_grow_with_inputs(name: str) -> None:
 @pytest.mark.parametrize(
     ("function", "slope", "text"),
     [
-        (np.abs, np.sign, "do not agree"),
+        (lambda z: np.abs(z - 0.5), lambda z: np.sign(z - 0.5), "do not agree|not smooth"),
         (
             lambda z: np.exp(z * z / 9),
             lambda z: z * np.exp(z * z / 9),
             "grows too fast|do not agree",
         ),
-        (lambda z: 0 * z, lambda z: 0 * z, "no positive number"),
+        (lambda z: 0 * z, lambda z: 0 * z, "no positive"),
     ],
 )
 def test_what_has_no_series_is_said(function: Any, slope: Any, text: str) -> None:

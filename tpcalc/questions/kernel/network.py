@@ -253,24 +253,17 @@ _known_chain = lru_cache(maxsize=64)(_chain)
 
 
 def _smooth(expr: Expr) -> Smooth | None:
-    """A function of arrays with its slope, of an activation that has no kinks."""
+    """A function of arrays with its slope, of an activation that has one."""
     from tpcalc.engine.kernels_functions import compiled_space
 
     try:
         slope = own_derivative(expr, Var(0))  # a series has the slopes of the function itself
     except NotDifferentiable:
         return None
-    kinks = [part for part in walk(expr) if isinstance(part, Call) and part.atom.facts.kinks]
-    if not all(_at_zero(part) for part in kinks):
-        return None
+    # whether kinks lie at 0 alone is seen by whether tables settle
+    kinks = any(isinstance(part, Call) and part.atom.facts.kinks for part in walk(expr))
     value, bend = (partial(_at, lower(Fn(one, 1)), compiled_space()) for one in (expr, slope))
-    return Smooth(value, bend, () if kinks else _powers(expr), bool(kinks))
-
-
-def _at_zero(part: Call) -> bool:
-    """Whether a function has its kinks where its argument, a multiple of z, is 0."""
-    slope, start = slope_or_none(part.arg, Var(0)), substitute(part.arg, {Var(0): const(0)})
-    return isinstance(slope, Const) and start == const(0) and set(part.atom.facts.kinks) == {0.0}
+    return Smooth(value, bend, () if kinks else _powers(expr), kinks)
 
 
 def _powers(expr: Expr) -> tuple[float, ...]:
