@@ -210,7 +210,7 @@ class Fused(NamedTuple):
         """The way that they are found on, in words."""
         if self.smooth is None:
             return "fused chain"
-        return "tables in the angle" if self.smooth.kinked else "series of each layer"
+        return "tables in the angle" if self.smooth.kinked else "series or tables of each layer"
 
 
 def chain_of(task: Network) -> Fused | None:
