@@ -17,7 +17,8 @@ from tpcalc.names import cell_name
 from tpcalc.networks.network import Architecture
 from tpcalc.networks.own import as_network, is_network
 from tpcalc.passes.tangent import TangentProgram
-from tpcalc.program.nodes import Input, Node
+from tpcalc.program.base import input_of
+from tpcalc.program.nodes import Node
 from tpcalc.program.program import Program
 from tpcalc.progress import Progress
 from tpcalc.questions.kernel.entries import Inputs
@@ -123,9 +124,10 @@ def _with_inputs(tangent: TangentProgram, gram: Array) -> Program:
     cov = tuple(tuple(map(float, row)) for row in gram)
 
     def placed(node: Node) -> Node:
-        if not isinstance(node, Input) or node.family.name not in tangent.groups:
+        own = input_of(node)
+        if own is None or own.family.name not in tangent.groups:
             return node
-        return Input(replace(node.family, cov=cov), node.cell)
+        return replace(own, family=replace(own.family, cov=cov))
 
     return replace(tangent.program, nodes=tuple(map(placed, tangent.program.nodes)))
 
