@@ -319,32 +319,50 @@ def test_S4b_17_rates_to_try() -> None:
 @pytest.mark.slow
 def test_S4b_47_case37_table_A1_row_by_row() -> None:
     found = p.table("A.1")
-    assert found.agree == 31 and len(found.rows) == 43
+    assert found.agree == 32 and len(found.rows) == 43
     for row in found.rows:
         near = abs(math.log(row.nlc.value / row.printed)) <= math.log(1.2)
         bias = row.printed_bias
         near &= math.isnan(bias) or abs(math.log(row.bias.value / bias)) <= math.log(1.3)
         assert near == (row.word == "agrees")
-        # what does not agree says why, or that it is not explained
-        known = ("unstable", "readout", "print", "edge", "open")
+        known = ("unstable", "readout", "print", "edge", "drawn")  # what does not agree says why
         assert near or row.word.rpartition(" ")[2] in known
     text = str(found)
     assert "43" not in found.notes[0] and "Study A" in text
     by_name = {row.network: row for row in found.rows}
     for name, value, bias in (
         ("CIFAR10: 25 x selu, d = 0.8, debiased, biases", 1.705, 1.674),
-        ("CIFAR10: 27 x gaussian:1/2, h = 0.2, batch norm", 9.627e4, 1),
         ("CIFAR10: 39 x relu, d = 0.8, h = -0.2, w = 0.9, debiased, biases, layer norm",
          3.809e3, 1.083),
         ("MNIST: 29 x square, h = -0.2, w = 0.9, layer norm, skip 0.1 from the addition",
          47.17, 1.476),
         ("MNIST: 3 x odd_square, h = 0.2, w = 0.9, biases, layer norm", 1.307, 1.1),
         ("waveform-noise: 45 x sigmoid, debiased, biases", 1.498, 2.296),
-        ("waveform-noise: 47 x relu, d = 1.2, w = 1.1, batch norm, skip 1 from the addition",
-         3.781, 1),
     ):  # fmt: skip
         assert by_name[name].nlc.value == pytest.approx(value, rel=5e-4)
         assert by_name[name].bias.value == pytest.approx(bias, rel=5e-4)
+    design = tp.signal.MacroLayers
+    for network, value, name in (  # of infinite batches; of 250 inputs each norm adds
+        (design(27, "gaussian:1/2", shift=0.2, norm="batch"), 9.627e4,
+         "CIFAR10: 27 x gaussian:1/2, h = 0.2, batch norm"),
+        (design(47, "relu", 1.2, scale=1.1, norm="batch", skip=1), 3.781,
+         "waveform-noise: 47 x relu, d = 1.2, w = 1.1, batch norm, skip 1 from the addition"),
+    ):  # fmt: skip
+        nlc = tp.signal.nlc(network.network()).value
+        assert nlc == pytest.approx(value, rel=5e-4)
+        assert nlc < by_name[name].nlc.value == tp.signal.nlc(network.network(250)).value
+    sigmoid = by_name["MNIST: 49 x sigmoid, d = 0.8, batch norm, skip 0.66 from the addition"]
+    assert sigmoid.word == "agrees" and sigmoid.nlc.value == pytest.approx(1.318, rel=1e-3)
+
+
+@pytest.mark.slow
+def test_S4b_47_drawn_networks_decide_where_print_and_theory_part() -> None:
+    """35 layers of SELU with skips: printed 2.71, in theory 1.212, drawn 160 wide 1.27."""
+    kinds = {"shift": -0.2, "debias": True, "scale": 0.9, "bias": True, "norm": "layer", "skip": 1}
+    net = tp.signal.MacroLayers(35, "selu", **kinds).network()
+    found = tp.signal.nonlinearity(net, sampling=tp.signal.Sampling((160,), 3, 100))
+    mean = found.at(160, found.layers[-1].index).value("NLC").mean
+    assert 1.2 < mean.value < 1.35 and mean.value + 5 * mean.stderr < 2
 
 
 def test_S4b_48_table_A2_row_by_row() -> None:

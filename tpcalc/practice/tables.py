@@ -54,10 +54,13 @@ def table(name: str) -> PrintedTable:
     named = [dict(zip(own["columns"], row, strict=True)) for row in own["rows"]]
     rows = [
         _row(row, words, nlc, bias, factors)
-        for row, (words, nlc, bias) in zip(named, THEORY[name](named), strict=True)
+        for row, (words, nlc, bias) in zip(
+            named, THEORY[name](named, own.get("batch", 0)), strict=True
+        )
     ]
     within = ", ".join(f"{key} {value:g}" for key, value in factors.items())
     notes = [f"Numbers agree within the factors {within}."]
+    notes += [f"Batch norm is of {own['batch']} inputs."] if "batch" in own else []
     known = dict.fromkeys(row["note"] for row in named if row.get("note"))
     notes += [f"{note}: {reasons[note]}." for note in known]
     agree = sum(row.word == "agrees" for row in rows)
@@ -82,15 +85,15 @@ def _row(
 Theory = tuple[str, Estimate, Estimate]
 
 
-def _study_a(rows: list[dict[str, Any]]) -> Iterator[Theory]:
+def _study_a(rows: list[dict[str, Any]], batch: int) -> Iterator[Theory]:
     for row in rows:
         design = MacroLayers(**{key: cell for key, cell in row.items() if key not in OF_ROWS})
-        states = propagate(design.network().read)
+        states = propagate(design.network(batch).read)
         bias = states[-1].shared.estimate()
         yield f"{row['data']}: {words_of(design)}", coefficient(states[0], states[-1]), bias
 
 
-def _study_b(rows: list[dict[str, Any]]) -> Iterator[Theory]:
+def _study_b(rows: list[dict[str, Any]], batch: int) -> Iterator[Theory]:
     methods = list(dict.fromkeys(row["method"] for row in rows))
     known = {(own.method, own.amount): own for own in study_b(methods=methods) if own.fit == "both"}
     for row in rows:
@@ -98,7 +101,7 @@ def _study_b(rows: list[dict[str, Any]]) -> Iterator[Theory]:
         yield f"{row['method']}, l = {row['amount']:.4g}, norm {row['norm']}", own.product, ONE
 
 
-THEORY: dict[str, Callable[[list[dict[str, Any]]], Iterator[Theory]]] = {
+THEORY: dict[str, Callable[[list[dict[str, Any]], int], Iterator[Theory]]] = {
     "A.1": _study_a,
     "A.2": _study_b,
 }
