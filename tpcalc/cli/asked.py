@@ -21,26 +21,37 @@ _NETWORKS = ("mlp", "resnet")
 _WHOLE = ("depth", "batch")
 _LAYERS = ("act", "weights", "biases", "norm", "batch", "family", "rank", "bias", "skip", "branch")
 _FLAGS = ("depth", *_LAYERS, "q", "c")
+_TAKEN = ("typed", "asked")  # what commands are called with in place of the flags
+
+
+def of_layers(command: Callable[..., None], first: str = "model") -> Callable[..., None]:
+    """Give a command of what was typed about layers, and of values, the flags that say it."""
+
+    @wraps(command)
+    def wrapper(**values: Any) -> None:
+        typed = {name: values.pop(name) for name in _FLAGS}
+        command({name: value for name, value in typed.items() if value is not None}, **values)
+
+    place = inspect.Parameter(first, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=str)
+    kinds: dict[str, Any] = dict.fromkeys(_FLAGS, str | None) | dict.fromkeys(_WHOLE, int | None)
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    given = inspect.signature(command, eval_str=True).parameters.values()
+    own = [each.replace(kind=keyword) for each in given if each.name not in (*_TAKEN, first)]
+    flags = [
+        inspect.Parameter(name, keyword, default=None, annotation=kind)
+        for name, kind in kinds.items()
+    ]
+    return taking(wrapper, [place, *flags, *own])
 
 
 def of_network(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command of a network and of values ``MODEL`` and the flags that say what it is."""
 
     @wraps(command)
-    def wrapper(model: str, **values: Any) -> None:
-        typed = {name: values.pop(name) for name in _FLAGS}
-        given = {name: value for name, value in typed.items() if value is not None}
-        command(asked_network(model, given), **values)
+    def wrapper(typed: Typed, model: str, **values: Any) -> None:
+        command(asked_network(model, typed), **values)
 
-    model = inspect.Parameter("model", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=str)
-    kinds: dict[str, Any] = dict.fromkeys(_WHOLE, int | None)
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    flags = [
-        inspect.Parameter(name, keyword, default=None, annotation=kinds.get(name, str | None))
-        for name in _FLAGS
-    ]
-    own = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
-    return taking(wrapper, [model, *flags, *(each.replace(kind=keyword) for each in own)])
+    return of_layers(wrapper)
 
 
 Typed = dict[str, Any]

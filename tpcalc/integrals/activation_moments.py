@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from fractions import Fraction
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +17,7 @@ from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError, NotDifferentiable
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.fn import derivative
+from tpcalc.functions.form import degree
 from tpcalc.integrals import exact
 from tpcalc.integrals.average import evaluated
 from tpcalc.integrals.bounded import EPS, Bounded, bounded
@@ -173,6 +175,20 @@ def _surely(number: Bounded) -> bool:
 
 def _at_variance(factors: tuple[Expr, ...], q: Bounded) -> Bounded:
     """E f_1(s) f_2(s) ...; a small error of the variance is carried by a difference quotient."""
+    known = _homogeneous(factors) if q.value > 0 else None
+    return _computed(factors, q) if known is None else known[0] * q.power(known[1])
+
+
+@lru_cache(maxsize=1024)
+def _homogeneous(factors: tuple[Expr, ...]) -> tuple[Bounded, Fraction] | None:
+    """The same at the variance 1, and the power of the variance in it, where it is one."""
+    degrees = [degree(factor) for factor in factors]
+    if None in degrees:
+        return None
+    return _computed(factors, Bounded(1.0)), sum(filter(None, degrees), Fraction(0)) / 2
+
+
+def _computed(factors: tuple[Expr, ...], q: Bounded) -> Bounded:
     size = len(factors)
     if q.error == 0:
         found = evaluated(factors, [[q.value] * size for _ in range(size)])

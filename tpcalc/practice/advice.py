@@ -27,7 +27,6 @@ from tpcalc.meanfield.reading import Layers, layers
 from tpcalc.meanfield.recursion import propagate
 from tpcalc.meanfield.stability import stability
 from tpcalc.practice.guidelines import (
-    ACTIVATION,
     DOUBLED,
     GUIDELINES,
     LIGHT,
@@ -39,6 +38,7 @@ from tpcalc.practice.guidelines import (
 from tpcalc.practice.nlnorm import fitted
 from tpcalc.practice.orthogonality import drawn_inequality
 from tpcalc.practice.rewrites import (
+    TAU,
     norm_first,
     orthogonal,
     rebuilt,
@@ -287,11 +287,11 @@ def _candidates(graph: LayerGraph, case: Case) -> Iterator[Candidate]:
     for what, code, rule in _RULES:
         yield Candidate(what, f"p.rewritten(net, {code})", partial(rebuilt, graph, rule))
     bent = [graph.layers[row.index].operation for row in case.activations]
-    own = dict(zip(map(ACTIVATION, bent), bent, strict=True))
+    own = {tau: each.name for each in bent if (tau := TAU(each)) is not None}
     bar, count = case.thresholds, len(bent)
     if own:
         target = sqrt(bar.linear * bar.nlc[0])
-        names = ", ".join(_named(each.name, tau) for tau, each in own.items())
+        names = ", ".join(_named(name, tau) for tau, name in own.items())
         yield Candidate(
             f"activations made for the NLC {target:.3g} (nlnorm)",
             f"s.nlnorm([{names}], {target:.6g}, network=net).network",

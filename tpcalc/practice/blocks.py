@@ -27,14 +27,14 @@ from tpcalc.meanfield.maps.correlation import CorrelationMap
 from tpcalc.meanfield.maps.layer_map import LayerMap
 from tpcalc.meanfield.nonlinearity import coefficient
 from tpcalc.meanfield.notation.architectures import Design, mlp
-from tpcalc.meanfield.operations import Activation, batches, weights_of
+from tpcalc.meanfield.operations import batches, weights_of
 from tpcalc.meanfield.reading import Layers, layers
 from tpcalc.meanfield.recursion import ONE, propagate
 from tpcalc.meanfield.state import State, ratio
 from tpcalc.meanfield.survey import repeated
 from tpcalc.networks.own import is_network
 from tpcalc.practice.limits import bottlenecks
-from tpcalc.program.base import Table
+from tpcalc.practice.rewrites import TAU
 from tpcalc.results import CovarianceMap, Estimate, Method, Status
 from tpcalc.results.sheet import CovarianceClass
 from tpcalc.shown import Rows, Shown
@@ -395,11 +395,8 @@ def _kernels(graph: LayerGraph, states: Sequence[State]) -> list[CovarianceKerne
     return [
         CovarianceKernel(tau, states[layer.parents[0]].square.value)
         for layer in graph.layers
-        if (tau := _TAU(layer.operation)) is not None
+        if (tau := TAU(layer.operation)) is not None
     ]
-
-
-_TAU: Table[Expr | None] = Table({Activation: lambda own: own.expr}, lambda own: None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ from tpcalc.meanfield.operations import (
 )
 from tpcalc.meanfield.reading import Layers, layers
 from tpcalc.meanfield.recursion import propagate
+from tpcalc.practice.rewrites import rebuilt, scale_weights
 from tpcalc.program.base import Table
 from tpcalc.results import Estimate, Method
 from tpcalc.results.scales import GradientScale, GradientScales
@@ -196,7 +197,7 @@ _POWER: Table[_Power] = Table(
 def _slopes(graph: LayerGraph, normalised: bool) -> list[_Column]:
     """Slopes of logarithms at v = 1, from two places and from four."""
     near, far = (
-        [_sizes(_scaled(graph, exp(sign * step)), normalised) for sign in (1, -1)]
+        [_sizes(rebuilt(graph, scale_weights(exp(sign * step))), normalised) for sign in (1, -1)]
         for step in (STEP, 2 * STEP)
     )
     two = (near[0] - near[1]) / (2 * STEP)
@@ -208,17 +209,6 @@ def _slopes(graph: LayerGraph, normalised: bool) -> list[_Column]:
         )
         for own in zip(four, errors, strict=True)
     ]
-
-
-def _scaled(graph: LayerGraph, factor: float) -> LayerGraph:
-    new = (replace(layer, operation=_SCALED(layer.operation, factor)) for layer in graph.layers)
-    return replace(graph, layers=tuple(new))
-
-
-_SCALED: Table[Operation] = Table(
-    {Dense: lambda own, factor: replace(own, variance=float(own.variance) * factor)},
-    lambda own, factor: own,
-)
 
 
 def _sizes(graph: LayerGraph, normalised: bool) -> Array:

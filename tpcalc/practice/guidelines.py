@@ -19,12 +19,13 @@ from tpcalc.integrals.given import of_activation
 from tpcalc.meanfield.graph import LayerGraph
 from tpcalc.meanfield.noise import FORMATS, USUAL, overflow
 from tpcalc.meanfield.nonlinearity import coefficient, log_square
-from tpcalc.meanfield.operations import Activation, Bias, Dense, Input, Number, batches
+from tpcalc.meanfield.operations import Bias, Dense, Number, batches
 from tpcalc.meanfield.recursion import propagate
 from tpcalc.meanfield.stability import Stability, mean_growth, stability_number
 from tpcalc.meanfield.state import State
+from tpcalc.practice.limits import sizes
 from tpcalc.practice.orthogonality import inequality
-from tpcalc.practice.rewrites import rebuilt, scale_weights
+from tpcalc.practice.rewrites import TAU, rebuilt, scale_weights
 from tpcalc.program.base import Table
 from tpcalc.results import Estimate, Method
 from tpcalc.results.nonlinearity import LayerRow, MeasuredRow, MeasuredValue
@@ -205,7 +206,7 @@ def _training(case: Case) -> Found:
     layers = []
     for row in case.activations if case.scales == SCALES else ():
         square = case.states[row.reads[0]].square
-        tau = ACTIVATION(graph.layers[row.index].operation)
+        tau = TAU(graph.layers[row.index].operation)
         layers.append((row.index, elasticity(tau, square).estimate()))
     worst = max(layers, key=lambda pair: abs(pair[1].value), default=(None, None))[0]
     return Found(layers, change, worst, notes=tuple(notes))
@@ -259,14 +260,14 @@ def _bend(case: Case) -> Found:
 def _width(case: Case) -> Found:
     graph, _ = case.followed
     widths = sorted({row.width for row in case.measured}) or [USUAL]
-    sizes: list[float] = []
-    for layer in graph.layers:
-        sizes.append(_SIZE(layer.operation, *(sizes[p] for p in layer.parents)))
-    notes = [f"narrowest layer or rank: {_narrowest(graph, sizes):g} n"]
+    ranks = [float(rank) for each in graph.layers if (rank := _RANK(each.operation)) is not None]
+    narrowest = min(*filter(None, sizes(graph)), *ranks)
+    notes = [f"narrowest layer or rank: {narrowest:g} n"]
     for width in widths:
+        wide = sizes(graph, width=width)
         counts = (
-            _COUNT(each.operation, width, size, *(sizes[p] for p in each.parents))
-            for each, size in zip(graph.layers, sizes, strict=True)
+            _COUNT(each.operation, width, size, *(wide[p] for p in each.parents))
+            for each, size in zip(graph.layers, wide, strict=True)
         )
         said = f"width {width}: {sum(counts):,.0f} parameters"
         last = [row for row in case.measured if (row.width, row.layer) == (width, graph.last)]
@@ -275,25 +276,11 @@ def _width(case: Case) -> Found:
     return Found(notes=tuple(notes))
 
 
-def _narrowest(graph: LayerGraph, sizes: list[float]) -> float:
-    ranks = (_RANK(layer.operation) for layer in graph.layers)
-    return min(*sizes, *(float(rank) for rank in ranks if rank is not None))
-
-
-ACTIVATION: Table[Expr] = Table({Activation: lambda own: own.expr})
-_RANK: Table[Number | None] = Table({Dense: lambda own: own.rank}, lambda own: None)
-_SIZE: Table[float] = Table(
-    {Input: lambda own: 1.0, Dense: lambda own, read: float(own.width)}, lambda own, *read: read[0]
-)
-
-
 def _weights(own: Dense, n: int, size: float, read: float) -> float:
-    out = size * n if own.outputs is None else own.outputs
-    if own.rank is None:
-        return out * read * n
-    return float(own.rank) * n * (out + read * n)
+    return size * read * n * n if own.rank is None else float(own.rank) * n * n * (size + read)
 
 
+_RANK: Table[Number | None] = Table({Dense: lambda own: own.rank}, lambda own: None)
 _COUNT: Table[float] = Table(
     {Dense: _weights, Bias: lambda own, n, size, read: size * n}, lambda own, n, *sizes: 0.0
 )

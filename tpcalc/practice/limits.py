@@ -82,12 +82,12 @@ def layer_limits(
         [0.0, 0.2573, 0.4203]
     """
     graph = layers(network, inputs)
-    sizes = _sizes(graph, float(checks.real(features, "features", above=0)), width)
+    wide = sizes(graph, float(checks.real(features, "features", above=0)), width)
     states = propagate(graph)
     through, last, rows = bottlenecks(graph)[-1], states[-1], []
     for index, (layer, state) in enumerate(zip(graph.layers, states, strict=True)):
         length = exponential((last.log_gradient - state.log_gradient) * 0.5)
-        size, end = sizes[index], sizes[-1]
+        size, end = wide[index], wide[-1]
         share = None if size is None or end is None else ratio(bounded(end), bounded(size)).root()
         passed, own = index in through, state.mean * state.mean
         rows.append(
@@ -115,7 +115,7 @@ def bottlenecks(graph: LayerGraph) -> list[frozenset[int]]:
     return found
 
 
-def _sizes(graph: LayerGraph, features: float, width: int | None) -> list[float | None]:
+def sizes(graph: LayerGraph, features: float = 1.0, width: int | None = None) -> list[float | None]:
     """The sizes of layers over n; None of a readout whose n is not known."""
     found: list[float | None] = [features]
     for layer in graph.layers[1:]:

@@ -42,7 +42,7 @@ from tpcalc.practice.methods import (
     known,
     nearest,
 )
-from tpcalc.practice.rewrites import rebuilt, written
+from tpcalc.practice.rewrites import TAU, as_lines, rebuilt
 from tpcalc.program.base import Table
 from tpcalc.results import Estimate, LengthRow
 from tpcalc.results.data import grouped
@@ -376,7 +376,7 @@ class _Plan:
             steady.label,
             (*notes, *_off_scale(first), *_without_code(rows)),
             provenance(described(new), None, asked, perf_counter() - began),
-            None if self.alone else _as_lines(new),
+            None if self.alone else as_lines(new),
         )
 
 
@@ -407,7 +407,7 @@ def _plan(
 ) -> _Plan:
     """The network, or one of a single activation, with the layers that are replaced."""
     graph = layers(mlp(1, Design(own[0].tau)) if network is None else network, inputs)
-    every = {k: _TAU(layer.operation) for k, layer in enumerate(graph.layers)}
+    every = {k: TAU(layer.operation) for k, layer in enumerate(graph.layers)}
     free = {k: tau for k, tau in every.items() if tau is not None}
     by_tau = {each.tau: each for each in own}
     if only is not None:
@@ -432,9 +432,6 @@ def _plan(
     return _Plan(graph, families, share, network is None)
 
 
-_TAU: Table[Expr | None] = Table(
-    {Activation: lambda operation: operation.expr}, lambda operation: None
-)
 _GATED: Table[bool] = Table({Product: lambda operation: True}, lambda operation: False)
 
 
@@ -445,14 +442,6 @@ def _depth(graph: LayerGraph, activations: Mapping[int, Made]) -> int:
         before = max((found[p] for p in layer.parents), default=0)
         found.append(before + (index in activations))
     return found[-1]
-
-
-def _as_lines(graph: LayerGraph) -> Layers:
-    """Layers as lines, of which networks of finite width are drawn, where lines write them."""
-    try:
-        return written(graph)
-    except StudyError:
-        return graph
 
 
 # ------------------------------------------------------------------------------ what is to be known

@@ -95,10 +95,10 @@ def rewritten(
     chosen = None if only is None else {numbered(graph, layer) for layer in only}
     for layer in (k for k in chosen or () if not 0 < k <= graph.last):
         raise UsageError(f"there is no layer {layer}: they are 1 to {graph.last}.", where="only")
-    return _lines(rebuilt(graph, rule, chosen))
+    return as_lines(rebuilt(graph, rule, chosen))
 
 
-def _lines(graph: LayerGraph) -> Lines | LayerGraph:
+def as_lines(graph: LayerGraph) -> Lines | LayerGraph:
     """Lines where layers are written by such."""
     try:
         return written(graph)
@@ -148,6 +148,8 @@ def written(graph: LayerGraph) -> Lines:
     return Lines(tuple(Line(layer.operation, layer.parents) for layer in graph.layers))
 
 
+TAU: Table[Expr | None] = Table({Activation: lambda own: own.expr}, lambda own: None)
+"""The activation of a layer; None where there is none."""
 _writable: Table[bool] = Table(
     dict.fromkeys(
         (Input, Dense, Bias, Activation, Addition, Product, LayerNorm, BatchNorm), lambda own: True
@@ -315,7 +317,7 @@ def skipping(network: Layers, skip: Number, branch: Number) -> Lines | LayerGrap
         >>> [line.word.name for line in found.lines]
         ['input', 'dense', 'relu', 'dense', 'addition', 'relu', 'dense']
     """
-    return _lines(with_skips(layers(network), skip, branch))
+    return as_lines(with_skips(layers(network), skip, branch))
 
 
 def with_skips(graph: LayerGraph, skip: Number, branch: Number) -> LayerGraph:

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tpcalc.cli.asked import of_layers
 
+
+@partial(of_layers, first="activation")
 def nlnorm(
+    typed: dict[str, Any],
     activation: str,
     target: str,
     method: str | None = None,
     network: str | None = None,
-    depth: int | None = None,
-    weights: str | None = None,
-    biases: str | None = None,
-    norm: str | None = None,
-    batch: int | None = None,
-    skip: str | None = None,
-    branch: str | None = None,
-    q: str | None = None,
-    c: str | None = None,
     share: str = "amount",
     out: Path | None = None,
     as_json: bool = False,
@@ -34,14 +30,11 @@ def nlnorm(
 
     check_page(out)
     own, wanted = activation_of(activation), float(rational("--target", target))
-    layers: dict[str, Any] = {"depth": depth, "weights": weights, "biases": biases, "norm": norm}
-    layers |= {"batch": batch, "skip": skip, "branch": branch, "q": q, "c": c}
-    typed = {key: value for key, value in layers.items() if value is not None}
     title, inside = activation, {}
     if network is not None:
-        if network in ("mlp", "resnet"):  # of a length that stays 1, with what is made for it
-            typed = {"act": own, "weights": "1", **typed}
-        whole = asked_network(network, typed)
+        # Of a length that stays 1, with what is made for it.
+        usual = {"act": own, "weights": "1"} if network in ("mlp", "resnet") else {}
+        whole = asked_network(network, {**usual, **typed})
         inside = {"network": whole.network, "inputs": whole.inputs, "share": share}
         title = f"{activation} in {whole.title}"
     elif typed:
@@ -51,4 +44,4 @@ def nlnorm(
     if out is not None:
         found.save(out)
     model = {"activation": activation, "target": wanted, "method": method, "network": network}
-    answer("nlnorm", {**model, **layers}, found, title, as_json, written={"out": out})
+    answer("nlnorm", {**model, **typed}, found, title, as_json, written={"out": out})
