@@ -23,6 +23,15 @@ def test_what_fails_comes_first(tpcalc: Run) -> None:
     }
 
 
+def test_what_to_change_is_printed_with_whole_lines_of_code(tpcalc: Run) -> None:
+    ran = tpcalc("advise", "mlp", "--depth", 30, "--weights", 2)
+    assert "What to change" in ran.out and len(ran.out.splitlines()) <= 61
+    found = tpcalc("advise", "mlp", "--depth", 30, "--weights", 2, "--json").json["result"]
+    printed = ran.out.split()
+    for change in found["changes"][:2]:
+        assert set(change["code"].split()) <= set(printed)
+
+
 def test_thresholds_and_a_page(tpcalc: Run, tmp_path: Path) -> None:
     out = tmp_path / "advice.md"
     flags = ("--thresholds", "inequality=20:40,growth=2:3,bias=20:30,nlc=5:30", "-o", out)

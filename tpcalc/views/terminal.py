@@ -139,6 +139,15 @@ def _needed(widths: Sequence[int]) -> int:
     return sum(widths) + _GAP * (len(widths) - 1) + 2 * _EDGE
 
 
+def _long(widths: Sequence[int], width: int) -> set[int]:
+    """The columns whose longest word is more than an equal share of the room, the others' share."""
+    room, rest = width - _needed([0] * len(widths)), dict(enumerate(widths))
+    while rest and max(rest.values()) * len(rest) > room:
+        longest = max(rest, key=lambda index: rest[index])
+        room -= rest.pop(longest)
+    return set(range(len(widths))) - set(rest)
+
+
 def _kept(title: Cell) -> bool:
     return title.kind == "number" and title.text not in _WRAPPED
 
@@ -154,12 +163,14 @@ def _rich(head: tuple[Cell, ...], rows: tuple[tuple[Cell, ...], ...], width: int
     if whole and _needed([max(own, len(t)) for own, t in zip(widths, titles, strict=True)]) > width:
         titles = [fill(t, max(own, 1)) for own, t in zip(widths, titles, strict=True)]
     made = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
-    for cell, title, own in zip(head, titles, widths, strict=True):
+    fixed = _long(widths, width) if whole else set()
+    for index, (cell, title, own) in enumerate(zip(head, titles, widths, strict=True)):
         # Numbers stay whole while they fit; where the terminal is narrow, words give way first.
         made.add_column(
             Text(title),
             justify="right" if cell.kind == "number" else "left",
             min_width=own if whole else None,
+            width=own if index in fixed else None,
             no_wrap=whole and _kept(cell),
             overflow="fold",
         )

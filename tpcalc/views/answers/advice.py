@@ -9,6 +9,7 @@ from tpcalc.views.numbers import count, plain, scores, settled
 from tpcalc.views.tables import Cell, Table, z_cell
 from tpcalc.views.view import Judgement, Part, View, view
 
+_BEST = 4  # changes that are shown where there is little room
 _TONES = {"fail": "bad", "warn": "warn", "open": "warn"}
 _SAID: dict[Grade, tuple[str, str]] = {
     "fail": ("bad", "The network breaks guidelines"),
@@ -42,17 +43,20 @@ def _(found: Advice) -> View:
         reasons.append(told)
     if found.grade in ("fail", "warn") and not found.changes:
         reasons.append("Nothing that was tried helps.")
-    body = (
+    body = [
         (each.what, *(_effects(own) for own in (each.helps, each.harms)), each.code)
         for each in found.changes
-    )
+    ]
     head = ("~Change", "~Helps", "~Harms", "~Code")
-    changes = Table.of("What to change, the best first", head, body)
+    changes = (
+        Table.of("What to change, the best first", head, body[:_BEST]),
+        Table.of("What else helps", head, body[_BEST:], detail=True),
+    )
     width = f", n = {count(max(found.widths))}" if found.widths else ""
     first, *others = _tables(found.guidelines, width, scores(found.seeds) if width else "")
     parts = (
         Part("guidelines", "Guidelines", tables=(first,)),
-        Part("changes", "What to change", _LEAD, (changes,)),
+        Part("changes", "What to change", _LEAD, changes),
         Part("layers", "Layer by layer", tables=tuple(others)),
     )
     summary = f"Guidelines for {found.model}, the worst first."
