@@ -275,7 +275,7 @@ def test_S4b_1_changes_are_computed_and_help() -> None:
     harm = next(each for each in batch.harms if each.key == "G1")
     assert harm.after.value == pytest.approx(s.nlc(deep("relu", 50, norm="batch")).value)
     assert (harm.grade_before, harm.grade_after) == ("warn", "fail")
-    skips = p.skipping(deep("relu", 50, weights=2), sqrt(0.98), sqrt(0.02))
+    skips = p.skipping(deep("relu", 50, weights=2), 0.989949, 0.141421)
     best = {each.key: each.after.value for each in found.changes[0].helps}
     assert best["G1"] == pytest.approx(s.nlc(skips).value, rel=1e-12)
 

@@ -176,7 +176,10 @@ def _surely(number: Bounded) -> bool:
 def _at_variance(factors: tuple[Expr, ...], q: Bounded) -> Bounded:
     """E f_1(s) f_2(s) ...; a small error of the variance is carried by a difference quotient."""
     known = _homogeneous(factors) if q.value > 0 else None
-    return _computed(factors, q) if known is None else known[0] * q.power(known[1])
+    if known is None:
+        return _computed(factors, q)
+    unit, power = known
+    return unit * q.power(power) if power else unit
 
 
 @lru_cache(maxsize=1024)
