@@ -166,7 +166,8 @@ class _Program:
         turn = (a - b) * (a + b) / strength
         shape = [2 / math.pi * a * a / strength, turn, b * b / strength, math.sqrt(strength)]
         rates = self.rates[s], own[0] if own else 0.0
-        return [*shape, *rates, 0.0, cosine, 0.0, strength, 0.0]
+        norm = -1.0 if stage.norm is None else stage.norm
+        return [*shape, *rates, 0.0, cosine, 0.0, strength, 0.0, norm]
 
     def numbers(self, inputs: Array) -> tuple[Index, tuple[Any, ...]]:
         """Stages, and numbers of single inputs (N, positions, coordinates)."""
@@ -196,11 +197,12 @@ class _Program:
             strength = self.forms[s, loops.STRENGTH]
             rows[s, loops.TABLE] = sum(map(len, taps))
             taps.append(table.ravel())
-            numbers = [root, square, root * strength]
+            after = root * strength if stage.norm is None else _ratio(root, square + stage.norm)
+            numbers = [root, square, after]
             sizes.append(np.array([*numbers, *[root] * (self.counted - 3)]).ravel())
             if self.measured and not self.followed:
                 marked.append(np.array([self._turned(labels[s])] * 3).ravel())
-            squares.append(square * strength**2)
+            squares.append(after**2)
         flat = np.concatenate([*taps, np.zeros(LANES)]), np.concatenate(sizes)
         tables = inputs, np.ascontiguousarray(columns), *flat, np.concatenate(marked)
         return rows, tables
@@ -270,6 +272,8 @@ class _Program:
                 own = self._size(NUMBERS if self.followed else 0, shape, rows[s], sizes) ** 2
                 ratio = np.where(own > 0, square / np.where(own > 0, own, 1.0), 0.0)
                 forms[s, loops.OFF] = rounding[s] * float(ratio.max(initial=1.0))
+                if stage.norm is not None:
+                    found[s] = np.sqrt(ratio) * self._size(2, shape, rows[s], sizes)
                 if self.followed:
                     forms[s, loops.OFF] *= stage.bend[2] ** 2
                     found[s] = strength * self._size(3, shape, rows[s], sizes)
@@ -299,6 +303,10 @@ class _Program:
 
 
 _program = lru_cache(maxsize=16)(_Program)
+
+
+def _ratio(size: Array, square: Array) -> Array:
+    return size / np.sqrt(np.where(square > 0, square, 1.0))
 
 
 def _mixed(numbers: Any) -> Any:

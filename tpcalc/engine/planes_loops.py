@@ -45,6 +45,7 @@ FAR = 2**40
 # weights that read it, and of those that it has where it reads inputs; how far its v may be off;
 # of a closed dual cos 2b (see ``chains_duals``) and the three numbers of a layer of a chain.
 KAPPA, TURN, BASE, STRENGTH, RATE, OWN, OFF, COSINE, STEP = range(9)
+NORM = STEP + 3
 
 Program = tuple[Index, Array, Index, Array, Index, Array]
 """Stages, their numbers, taps, their rates, places, and coefficients of averages."""
@@ -381,7 +382,10 @@ def _measure(
             table[at + NUMBERS * size * count] = r
         else:
             table[at], table[at + size * count] = r, q[p]
-            table[at + 2 * size * count] = r * form[STRENGTH]
+            length, norm = r * form[STRENGTH], form[NORM]
+            if norm >= 0.0:
+                length = r / math.sqrt(q[p] + norm) if q[p] + norm > 0.0 else 0.0
+            table[at + 2 * size * count] = length
 
 
 @exact

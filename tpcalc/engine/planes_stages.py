@@ -35,3 +35,4 @@ class Stage:
     bend: Bend | None = None  # what is applied to the sum
     mean: Any = None  # a sparse matrix: averages of the positions of the one source
     size: int = 1
+    norm: float | None = None  # of vectors divided by sqrt(square + norm)

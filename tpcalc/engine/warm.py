@@ -24,6 +24,8 @@ from tpcalc.engine.instructions import (
     Starts,
     Sum,
 )
+from tpcalc.engine.planes import plane_kernels
+from tpcalc.engine.planes_stages import Source, Stage
 from tpcalc.engine.schedule import plan
 from tpcalc.engine.setting import Mode, Setting
 from tpcalc.functions import Fn, Var
@@ -49,6 +51,11 @@ def warm(progress: Progress | None = None) -> str | None:
         smooth = Smooth(np.sin, np.cos) if family == "smooth" else None
         chain_kernels(Gram(inputs, others), chain, smooth=smooth)
     chain_kernels(Gram(inputs), chain, smooth=Smooth(np.sin, np.cos, kinked=True))
+    first = Source(0, np.arange(2)[:, None], np.ones((2, 1)), 1.0)
+    read = Source(1, np.arange(2)[None], np.ones((1, 2)), 1.0)
+    bend = "abrelu", 0.5, 0.5, 1.0
+    stages = Stage(size=2), Stage((first,), bend=bend, size=2), Stage((read,))
+    plane_kernels(np.ones((2, 2, 1)), None, stages)
     if progress is not None:
         progress(9 / 10, "depth")
     kets = trunks.store(2, 1, 1)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from math import prod
 from typing import Any
 
@@ -18,8 +19,8 @@ import numpy as np
 from tpcalc.arrays import Array, Index
 from tpcalc.engine.planes_stages import INPUTS, Bend, Source, Stage
 from tpcalc.exponents import as_ex
-from tpcalc.functions import Expr, Par
-from tpcalc.functions.expr import mul
+from tpcalc.functions import Const, Expr, Par, Var, const
+from tpcalc.functions.expr import Pow, mul, substitute
 from tpcalc.names import what_of
 from tpcalc.networks.network import Architecture
 from tpcalc.program.base import Table, cone, references
@@ -57,6 +58,26 @@ class Numbers:
 
     axes: Axes
     values: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Applied:
+    """A function of a block that nothing has read so far."""
+
+    block: Block
+    expr: Expr
+
+
+@dataclass(frozen=True, eq=False)
+class Average:
+    """Numbers at cells: the mean of a block, that of its squares, or a function of these."""
+
+    block: Block
+    kind: str  # "mean"; "square", with eps added; "inverse", of the root of that
+    eps: float = 0.0
+
+
+Value = Block | Numbers | Family | Applied | Average
 
 
 @dataclass(frozen=True)
@@ -150,7 +171,7 @@ class _Reading:
         self.outs = outs
         kept = [node for node, used in zip(program.nodes, self.needed, strict=True) if used]
         self.uses = Counter(ref for node in kept for ref in references(node))
-        self.values: dict[Ref, Block | Numbers | Family] = {}
+        self.values: dict[Ref, Value] = {}
         self.stages: list[Stage] = []
         self.traits: list[Traits] = []
         self.order: dict[str, int] = {}  # of the axes of the inputs
@@ -164,9 +185,9 @@ class _Reading:
             if not self.needed[ref]:
                 continue
             found = _READ(node, ref, self)
-            if isinstance(found, Block) and self.uses[ref] > 1 and program.types[ref].width:
-                found = self.kept(found)
             self.values[ref] = found
+            if self.uses[ref] > 1 and program.types[ref].width and not isinstance(found, Family):
+                self.values[ref] = self.kept(self.block(ref))
         out = self.values[self.outs[0]]
         if (
             not isinstance(out, Block)
@@ -184,6 +205,11 @@ class _Reading:
     def block(self, ref: Ref) -> Block:
         """A block that is a value by now."""
         found = self.values[ref]
+        if isinstance(found, Applied):
+            bend = self.bend(found.expr)
+            if bend is None:
+                raise NoStages(f"the function {found.expr.text}, {self.program.place(ref)}")
+            found = self.values[ref] = self.sum(found.block, bend)
         if not isinstance(found, Block) or found.averaged:
             raise NoStages(f"{self.program.place(ref)}")
         return found
@@ -230,6 +256,13 @@ class _Reading:
         outer = frozenset[str]() if bend is not None else found.outer
         stage = Stage(tuple(sources), tuple(biases), bend, None, size)
         return Block(block.axes, self.add(stage, Traits(outer, found.inner)).terms)
+
+    def normed(self, block: Block, eps: float) -> Block:
+        """A Gaussian block, each of its vectors divided by sqrt(square + eps)."""
+        found = self.sum(block, ("abrelu", 0.0, 1.0, 1.0))
+        self.stages[-1] = replace(self.stages[-1], norm=eps)
+        self.traits[-1] = _together([self.traits[term] for term in block.terms])
+        return found
 
     def ordered(self, block: Block) -> Block:
         """A block with its axes in the order of the inputs, so that neighbours stay neighbours."""
@@ -312,8 +345,7 @@ def _input(node: Input, ref: Ref, state: _Reading) -> Family:
 
 def _rename(node: Rename, ref: Ref, state: _Reading) -> Block | Numbers:
     found, names = state.values[node.of], dict(node.names)
-    if isinstance(found, Family):
-        raise NoStages(f"weights {found.name!r} under other axes")
+    found = found if isinstance(found, Numbers) else state.block(node.of)
     axes = tuple((names.get(name, name), size) for name, size in found.axes)
     return replace(found, axes=axes)
 
@@ -337,7 +369,13 @@ def _product(state: _Reading, weights: Ref, role: str, read: Ref, axes: Axes) ->
     return Block(axes, {product: _identity(_size(axes))})
 
 
-def _moment(node: Moment, ref: Ref, state: _Reading) -> Block:
+def _moment(node: Moment, ref: Ref, state: _Reading) -> Value:
+    kind = _AVERAGES.get(node.fn.expr)
+    if kind is not None and len(node.vectors) == 1 and not node.scalars:
+        block = state.kept(state.block(node.vectors[0]))
+        if not _together([state.traits[term] for term in block.terms]).outer:
+            raise NoStages(f"an average of what is not Gaussian, {state.program.place(ref)}")
+        return Average(block, kind)
     if not node.fn.is_inner or len(node.vectors) != 2:
         raise NoStages(f"an average, {state.program.place(ref)}")
     own = [one for one in node.vectors if isinstance(state.values[one], Family)]
@@ -392,6 +430,8 @@ def _term(state: _Reading, scalar: Ref | None, vector: Ref, whole: Axes) -> tupl
     factor, value = (None if scalar is None else state.values[scalar]), state.values[vector]
     if isinstance(factor, Block) and isinstance(value, Family):
         return _product(state, vector, "input", _checked(state, scalar), whole), ones
+    if isinstance(factor, Average) and factor.kind == "inverse" and factor.block is value:
+        return state.normed(factor.block, factor.eps), ones
     if isinstance(factor, Numbers):
         ones = factor.values[_places(factor.axes, whole)]
     elif factor is not None:
@@ -411,9 +451,11 @@ def _checked(state: _Reading, scalar: Ref | None) -> Ref:
     return scalar
 
 
-def _nonlin(node: Nonlin, ref: Ref, state: _Reading) -> Block:
+def _nonlin(node: Nonlin, ref: Ref, state: _Reading) -> Value:
     if node.vectors:
         return _applied(node, ref, state)
+    if any(isinstance(state.values[one], Average) for one in node.scalars):
+        return _of_average(node, ref, state)
     values = [state.values[one] for one in node.scalars]
     blocks = [one for one in values if isinstance(one, Block)]
     numbers = [one for one in values if isinstance(one, Numbers)]
@@ -427,21 +469,42 @@ def _nonlin(node: Nonlin, ref: Ref, state: _Reading) -> Block:
     return Block(axes, {term: matrix @ one for term, one in own.terms.items()})
 
 
-def _applied(node: Nonlin, ref: Ref, state: _Reading) -> Block:
-    """A function of vectors: a sum of them, or of one that is Gaussian."""
-    if node.scalars or len(node.vectors) != 1:
+def _applied(node: Nonlin, ref: Ref, state: _Reading) -> Value:
+    """A function of one vector, or a vector less its mean, which is 0 where it is Gaussian."""
+    expr = node.fn.expr
+    for place, scalar in enumerate(node.scalars):
+        average = state.values[scalar]
+        if not isinstance(average, Average) or average.kind != "mean":
+            raise NoStages(f"a function of averages, {state.program.place(ref)}")
+        expr = substitute(expr, {Par(place): const(0)})
+    if len(node.vectors) != 1:
         raise NoStages(f"a function, {state.program.place(ref)}")
-    bend = state.bend(node.fn.expr)
-    if bend is None:
-        raise NoStages(f"the function {node.fn.expr.text}, {state.program.place(ref)}")
-    return state.sum(state.block(node.vectors[0]), bend)
+    below = state.values[node.vectors[0]]
+    if isinstance(below, Applied):
+        return Applied(below.block, substitute(expr, {Var(0): below.expr}))
+    block = state.block(node.vectors[0])
+    return block if expr == Var(0) else Applied(block, expr)
+
+
+def _of_average(node: Nonlin, ref: Ref, state: _Reading) -> Average:
+    """Square + eps of an average of squares, or one over its root."""
+    average, expr = state.values[node.scalars[0]], node.fn.expr
+    if len(node.scalars) == 1 and isinstance(average, Average) and average.kind == "square":
+        inverse = isinstance(expr, Pow) and expr.exponent == Fraction(-1, 2)
+        base = expr.base if inverse and isinstance(expr, Pow) else expr
+        eps = substitute(base, {Par(0): const(0)})
+        if isinstance(eps, Const) and base == Par(0) + eps:
+            kind = "inverse" if inverse else "square"
+            return replace(average, kind=kind, eps=average.eps + float(eps.value))
+    raise NoStages(f"a function of averages, {state.program.place(ref)}")
 
 
 def _none(node: Node, ref: Ref, state: _Reading) -> Block:
     raise NoStages(f"{type(node).__name__}, {state.program.place(ref)}")
 
 
-_READ: Table[Block | Numbers | Family] = Table(
+_AVERAGES = {Var(0): "mean", Var(0) ** 2: "square"}
+_READ: Table[Value] = Table(
     {Data: _data, Input: _input, Rename: _rename, MatMul: _matmul, Moment: _moment, Scale: _scale,
      LinComb: _lincomb, Nonlin: _nonlin},
     _none,

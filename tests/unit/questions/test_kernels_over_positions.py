@@ -38,6 +38,12 @@ def curved(t, x):
     return read(t, tp.sin(convolution(t, "b")(tp.layers.average_pool(x, "p", 1))))
 
 
+def normed(t, x):
+    norm = tp.layers.LayerNorm(t, gain=False, bias=False, eps=1, name="norm")
+    x = tp.relu(norm(convolution(t, "a", "in")(x)))
+    return read(t, tp.relu(norm(convolution(t, "b")(tp.layers.average_pool(x, "p", 2)))))
+
+
 def twice(t, x):
     layer = convolution(t, "b")
     x = tp.relu(convolution(t, "a", "in")(x))
@@ -50,7 +56,7 @@ def shared(t, x):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("net", [strided, skipping, skipping_after, curved])
+@pytest.mark.parametrize("net", [strided, skipping, skipping_after, curved, normed])
 def test_planes_give_what_programs_give(net):
     net = tp.network(net, axes={"p": 2})
     found = tp.kernel(net, INPUTS)
