@@ -19,7 +19,7 @@ from tpcalc.evaluate.particles.estimate import Budget, Draws, recorded
 from tpcalc.evaluate.wanted import GROWING as GROWING
 from tpcalc.evaluate.wanted import Asked, Place, conditioned, covered, explosion, places
 from tpcalc.functions import Call
-from tpcalc.functions.form import least, loose
+from tpcalc.functions.form import is_bounded, least, loose
 from tpcalc.limit.express import express
 from tpcalc.limit.graph import LimitGraph, average_of, function_of, outer_of
 from tpcalc.program.nodes import Kind
@@ -227,7 +227,9 @@ def _growing(graph: LimitGraph) -> list[str]:
         for node in graph.nodes
         if (own := function_of(node) or average_of(node)) is not None and own.vectors
         for part in loose(own.fn.expr)
-        if isinstance(part, Call) and part.atom.facts.growth is None and not _is_slow(part)
+        if isinstance(part, Call)
+        and part.atom.facts.growth is None
+        and not (is_bounded(part) or _is_slow(part))
     }
     if not fast:
         return []

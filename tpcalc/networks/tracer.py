@@ -6,7 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
+from tpcalc import checks
 from tpcalc.doors.numbers import exact
 from tpcalc.dsl.handles import Value, axes_of
 from tpcalc.dsl.operands import misuse, number_or_none, user_line
@@ -89,6 +91,7 @@ class NetworkTracer(MapTracer):
             if axis not in dict(block):
                 raise misuse(f"a map is summed over {axis!r}, which its axes do not have.")
         role = self._role(out, into)
+        rates, starts = _pair(rates, "rates"), _pair(starts, "starts")
         _check_law(law, role)
         layer = self._layer(role) if layer is None else layer
         if set(f"{name}{label}").intersection(SIGNS):
@@ -105,7 +108,8 @@ class NetworkTracer(MapTracer):
             own, moved = marked(own, begins, rates[1], "bias")
             called = bias_name or (f"{name}.bias" if name else "")
             shift = self.declared(called, own, along=along)
-        factors = factors[0] * factor, factors[1] * moved
+        given = [checks.real(one, "a factor of a map") for one in _pair(factors, "factors")]
+        factors = given[0] * factor, given[1] * moved
         self.maps.append(Linear(self, out, into, weights, shift, factors, block, summed))
         return self.maps[-1]
 
@@ -283,6 +287,14 @@ def marked(
     if not deviation:
         return replace(mark, start=Fraction(0)), ONE
     return replace(mark, rate=number / deviation**2, start=deviation, init=power), deviation
+
+
+def _pair(values: Any, name: str) -> tuple[Any, Any]:
+    """What is said of weights and of their bias."""
+    found = checks.sequence(values, name)
+    if len(found) != 2:
+        raise misuse(f"{name} has {len(found)} entries.", "Give one for weights, one for the bias.")
+    return found[0], found[1]
 
 
 def scaled(value: Scaled, what: str) -> tuple[Number, Ex]:
