@@ -55,8 +55,8 @@ which are those of other positions where the same is read."""
 
 
 @exact
-def _bent(v: Array, t: Array, form: Array) -> None:
-    """A row through a |z| + b z; negative v are v - 1."""
+def _bent(v: Array, t: Array, form: Array, rate: float) -> None:
+    """A row through a |z| + b z, with what weights of a rate add; negative v are v - 1."""
     kappa, turn, base = form[KAPPA], form[TURN], form[BASE]
     for q in range(v.size):
         u = v[q]
@@ -66,9 +66,10 @@ def _bent(v: Array, t: Array, form: Array) -> None:
         root = math.sqrt(s)
         x = kappa * root * angle(s)
         bend = 0.5 * kappa * s * root * arc(s)
-        t[q] *= 1.0 - x if near else x - turn
         after = (s if near else base + turn * s) - bend
-        v[q] = after if after > 0.0 else 0.0
+        after = after if after > 0.0 else 0.0
+        t[q] = t[q] * (1.0 - x if near else x - turn) + rate * (1.0 - 2.0 * after)
+        v[q] = after
 
 
 @exact
@@ -271,9 +272,8 @@ def _bent_sums(
         label, labels = numbers[4][own], numbers[4][other : other + v.size]
         others = _columns(where, base, 0, size, p, table)
         _versines(v, t, label, labels, table[own], others, form, worst[: v.size])
-    _bent(v, t, form)
+    _bent(v, t, form, 0.0 if stage[HELD] else form[RATE])
     if not stage[HELD]:
-        _added(v, t, form[RATE])
         return
     mine, others = (
         _number(where, base, 2, size, p, table),
