@@ -55,10 +55,11 @@ which are those of other positions where the same is read."""
 
 
 @exact
-def _bent(v: Array, t: Array, form: Array, rate: float) -> None:
+def _bent(to: int, also: int, width: int, form: Array, rate: float) -> None:
     """A row through a |z| + b z, with what weights of a rate add; negative v are v - 1."""
+    v, t = pointer(to), pointer(also)  # places: parts of arrays would be counted
     kappa, turn, base = form[KAPPA], form[TURN], form[BASE]
-    for q in range(v.size):
+    for q in range(width):
         u = v[q]
         far = 1.0 - u if u >= 0.0 else -u
         near = (u >= 0.0) & (u <= 0.5)
@@ -210,20 +211,20 @@ def _scattered(
 
 
 @exact
-def _sum_errors(job: Index, taken: int, width: int, e: Array, f: Array) -> None:
+def _sum_errors(job: Index, taken: int, width: int, to: int, also: int) -> None:
     """The same taps of errors, whose planes lie behind those of values and tangents."""
     for k in range(0, TAP * taken, TAP):
         further = 2 * (job[k + 1] - job[k])
         job[k], job[k + 1] = job[k] + further, job[k + 1] + further
-    plain_taps(e.ctypes.data, f.ctypes.data, width, job.ctypes.data, taken)
+    plain_taps(to, also, width, job.ctypes.data, taken)
 
 
 @exact
 def _sum_row(
     stage: Index, where: Where, p: int, taps: Index, places: Index, room: Array, table: Array,
-    fixed: Array, far: Array, job: Index, v: Array, t: Array, e: Array, f: Array,
+    fixed: Array, far: Array, job: Index, to: int, also: int, further: int,
 ) -> None:  # fmt: skip
-    """The taps of a row, and those of errors."""
+    """The taps of a row, and those of errors, which lie behind both."""
     over, count, width = where[0], where[3], where[4]
     scaled, size, base = not stage[PLAIN], stage[SIZE], stage[TABLE]
     origin, numbers, none = room.ctypes.data, table.ctypes.data, fixed.ctypes.data
@@ -249,7 +250,7 @@ def _sum_row(
         job[used], job[used + 1], job[used + 2] = x, y, numbers + 8 * other
         job[used + 3] = bits(h)
         used += TAP
-    to, also, given, taken = v.ctypes.data, t.ctypes.data, job.ctypes.data, used // TAP
+    given, taken = job.ctypes.data, used // TAP
     if not scaled:
         plain_taps(to, also, width, given, taken)
     elif stage[FIRST]:
@@ -257,7 +258,7 @@ def _sum_row(
     else:
         scaled_taps(to, also, width, given, taken)
     if stage[FOLLOWED]:
-        _sum_errors(job, taken, width, e, f)
+        _sum_errors(job, taken, width, to + further, also + further)
 
 
 @exact
@@ -272,7 +273,8 @@ def _bent_sums(
         label, labels = numbers[4][own], numbers[4][other : other + v.size]
         others = _columns(where, base, 0, size, p, table)
         _versines(v, t, label, labels, table[own], others, form, worst[: v.size])
-    _bent(v, t, form, 0.0 if stage[HELD] else form[RATE])
+    rate = 0.0 if stage[HELD] else form[RATE]
+    _bent(v.ctypes.data, t.ctypes.data, v.size, form, rate)
     if not stage[HELD]:
         return
     mine, others = (
@@ -401,22 +403,26 @@ def _stage(
     between = stage[TANGENT] - stage[VALUE]
     if stage[KIND] == SUM:
         _fixed(stage, taps, program[3], fixed)
+    quick = not (stage[PLAIN] or stage[FIRST] or stage[HELD]) and stage[BENT] == 1
     for turn in range(2 if later else 1):
         for p in range(stage[SIZE]):
             a, b = stage[VALUE] + p * stage[PITCH], stage[TANGENT] + p * stage[PITCH]
+            to, also = room.ctypes.data + 8 * a, room.ctypes.data + 8 * b
+            if turn == 0 and stage[KIND] == SUM:
+                further = 16 * between
+                _sum_row(
+                    stage, wide, p, taps, places, room, table, fixed, far, job, to, also, further
+                )
+            if quick:
+                _bent(to, also, width, form, form[RATE])
+                continue
             c, d = b + between, b + 2 * between
-            v, t, e, f = (
-                room[a : a + width],
-                room[b : b + width],
-                room[c : c + followed],
-                room[d : d + followed],
-            )
+            v, t = room[a : a + width], room[b : b + width]
+            e, f = room[c : c + followed], room[d : d + followed]
             if stage[KIND] == DATA:
                 _data_row(stage, numbers[0], numbers[1], wide, p, form[RATE], v, t)
                 _data_errors(stage, form, numbers[3], wide, p, e, f)
                 continue
-            if turn == 0:
-                _sum_row(stage, wide, p, taps, places, room, table, fixed, far, job, v, t, e, f)
             if turn == 1 or not later:
                 _finish_row(stage, form, numbers, wide, p, v, t, e, f, spare, worst)
         if later and turn == 0:
