@@ -169,6 +169,11 @@ class _Program:
         norm = -1.0 if stage.norm is None else stage.norm
         return [*shape, *rates, 0.0, cosine, 0.0, strength, 0.0, norm]
 
+    def numbers_kept(self, shape: tuple[int, ...], threads: int) -> int:
+        """How many numbers are held beside the results."""
+        each = (stage.size * (self._taps(stage) + self.counted) for stage in self.stages)
+        return shape[0] * (2 * shape[1] * shape[2] + 2 * sum(each)) + threads * self.room
+
     def numbers(self, inputs: Array) -> tuple[Index, tuple[Any, ...]]:
         """Stages, and numbers of single inputs (N, positions, coordinates)."""
         known = self.measured and not self.followed
@@ -351,11 +356,6 @@ class _Run:
         self.given: tuple[Any, ...] = rows, program.forms.copy(), *program.arrays
         self.rooms: list[Array] = []
 
-    def memory(self) -> int:
-        """Bytes beside the results."""
-        tables = sum(one.nbytes for one in self.tables)
-        return int(tables + 8 * self.threads * self.program.room)
-
     def __call__(
         self, pairs: Index, own: bool, to: tuple[Array, ...], report: Callable[[float], None]
     ) -> float:
@@ -402,12 +402,13 @@ def plane_kernels(
     work = sum(stage.size ** (1 if over else 2) for stage in stages) * width * len(pairs)
     if threads is None:
         threads = available_cores() if work > WORTH_THREADS else 1
-    run = _Run(_program(stages, over, width), every, shift, threads)
+    program = _program(stages, over, width)
     spend(
         f"a kernel of shape {(count, len(other))} over {largest} positions",
-        memory=16 * count * len(other) + run.memory(),
+        memory=16 * count * len(other) + 8 * program.numbers_kept(every.shape, threads),
         hint="Use fewer inputs, or threads=1.",
     )
+    run = _Run(program, every, shift, threads)
 
     def report(fraction: float) -> None:
         if progress is not None:

@@ -441,7 +441,8 @@ def _term(state: _Reading, scalar: Ref | None, vector: Ref, whole: Axes) -> tupl
         if value.axes:
             raise NoStages(f"biases {value.name!r} that differ between positions")
         return Block((), {mark: _identity(1)}), ones
-    return state.block(vector), ones
+    block = state.block(vector)  # a window of a sum would hold it once for each of its cells
+    return state.kept(block) if isinstance(factor, Numbers) else block, ones
 
 
 def _checked(state: _Reading, scalar: Ref | None) -> Ref:

@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 
 import tpcalc as tp
+from tpcalc.doors.budget import within
+from tpcalc.doors.machine import Limits
+from tpcalc.errors import OutOfMemory
 
 CONV = tp.layers.Conv
 INPUTS = np.array([[1.0, -0.5], [-1.0, 0.75], [0.25, 2.0]])
@@ -91,3 +94,11 @@ def test_threads_change_nothing():
     one, two = (tp.kernel(net, inputs, threads=threads) for threads in (1, 2))
     assert np.array_equal(one.ntk, two.ntk)
     assert one.error == two.error
+
+
+def test_memory_is_asked_for_before_it_is_taken():
+    net, inputs = tp.network(skipping_after, axes={"p": 40}), np.ones((3, 40))
+    tp.kernel(net, inputs)
+    asked = pytest.raises(OutOfMemory, match="over 40 positions needs about")
+    with within(Limits(60.0, 2**16)), asked:
+        tp.kernel(net, inputs)
