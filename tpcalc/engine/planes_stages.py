@@ -6,8 +6,10 @@ weights and of biases, with a function applied to them, or averages of earlier o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from tpcalc.arrays import Array, Index
 
@@ -36,3 +38,31 @@ class Stage:
     mean: Any = None  # a sparse matrix: averages of the positions of the one source
     size: int = 1
     norm: float | None = None  # of vectors divided by sqrt(square + norm)
+
+
+def rated(stages: list[Stage]) -> tuple[Stage, ...]:
+    """The same stages, with a copy for each rate of weights that read one: planes contain it."""
+    needs: list[set[float]] = [set() for _ in stages]
+    for s in range(len(stages) - 1, 0, -1):
+        for source in stages[s].sources:
+            rate = source.rate or 0.0
+            if stages[s].mean is not None:
+                rate = min(needs[s]) if len(needs[s]) == 1 else 0.0
+            needs[source.stage].add(rate)
+    found: list[Stage] = []
+    new: list[dict[float, int]] = []
+    for s, stage in enumerate(stages):
+        first = min(needs[s], default=0.0) if len(needs[s]) < 2 else 0.0
+        sources = []
+        for source in stage.sources:
+            read = new[source.stage]
+            rate = first if stage.mean is not None else source.rate or 0.0
+            sources.append(replace(source, stage=read[rate]))
+        found.append(replace(stage, sources=tuple(sources)))
+        new.append({first: len(found) - 1})
+        for rate in sorted(needs[s] - {first}):
+            places, ones = np.arange(stage.size)[:, None], np.ones((stage.size, 1))
+            copied = Source(new[s][first], places, ones, None)
+            new[s][rate] = len(found)
+            found.append(Stage((copied,), size=stage.size))
+    return tuple(found)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from tpcalc.arrays import Array, Index
-from tpcalc.engine.planes_stages import INPUTS, Bend, Source, Stage
+from tpcalc.engine.planes_stages import INPUTS, Bend, Source, Stage, rated
 from tpcalc.exponents import as_ex
 from tpcalc.functions import Const, Expr, Par, Var, const
 from tpcalc.functions.expr import Pow, mul, substitute
@@ -104,7 +104,7 @@ def stages_of(network: Architecture, rate: Rate, bend: Bent) -> tuple[Stage, ...
         NoStages: It is more than sums of products with new weights, functions of one Gaussian
             vector, and averages over positions.
     """
-    return _rated(_Reading(network.smallest, rate, bend).stages_read())
+    return rated(_Reading(network.smallest, rate, bend).stages_read())
 
 
 def _size(axes: Axes) -> int:
@@ -131,34 +131,6 @@ def _matrix(values: Any, rows: Any, columns: Any, shape: tuple[int, int]) -> Any
 
 def _identity(size: int) -> Any:
     return _matrix(np.ones(size), np.arange(size), np.arange(size), (size, size))
-
-
-def _rated(stages: list[Stage]) -> tuple[Stage, ...]:
-    """The same stages, with a copy for each rate of weights that read one: planes contain it."""
-    needs: list[set[float]] = [set() for _ in stages]
-    for s in range(len(stages) - 1, 0, -1):
-        for source in stages[s].sources:
-            rate = source.rate or 0.0
-            if stages[s].mean is not None:
-                rate = min(needs[s]) if len(needs[s]) == 1 else 0.0
-            needs[source.stage].add(rate)
-    found: list[Stage] = []
-    new: list[dict[float, int]] = []
-    for s, stage in enumerate(stages):
-        first = min(needs[s], default=0.0) if len(needs[s]) < 2 else 0.0
-        sources = []
-        for source in stage.sources:
-            read = new[source.stage]
-            rate = first if stage.mean is not None else source.rate or 0.0
-            sources.append(replace(source, stage=read[rate]))
-        found.append(replace(stage, sources=tuple(sources)))
-        new.append({first: len(found) - 1})
-        for rate in sorted(needs[s] - {first}):
-            places, ones = np.arange(stage.size)[:, None], np.ones((stage.size, 1))
-            copied = Source(new[s][first], places, ones, None)
-            new[s][rate] = len(found)
-            found.append(Stage((copied,), size=stage.size))
-    return tuple(found)
 
 
 class _Reading:
