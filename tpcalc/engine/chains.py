@@ -32,6 +32,7 @@ from tpcalc.engine.chains_tables import (
 from tpcalc.engine.crew import carry_out
 from tpcalc.errors import EvaluationError
 from tpcalc.progress import Progress
+from tpcalc.tasks.alone import alone
 
 if TYPE_CHECKING:
     from tpcalc.engine.chains_closed import Closed
@@ -103,7 +104,7 @@ def _filled(
 ) -> tuple[float, float]:
     """Fill the kernels; the errors away from coincidence and near it."""
     if smooth is not None:
-        with np.errstate(all="ignore"):
+        with alone(), np.errstate(all="ignore"):  # digits of products depend on their threads
             return _largest(_by_layers(gram, chain, smooth, out, run), out)
     found = 0.0, 0.0
     for table in _tables(gram, chain):
