@@ -20,7 +20,7 @@ from tpcalc.arrays import Array, Index
 from tpcalc.engine.planes_stages import INPUTS, Bend, Source, Stage, rated
 from tpcalc.exponents import as_ex
 from tpcalc.functions import Const, Expr, Par, Var, const
-from tpcalc.functions.expr import Pow, mul, substitute
+from tpcalc.functions.expr import Add, Mul, Pow, split_coefficient, substitute
 from tpcalc.names import what_of
 from tpcalc.networks.network import Architecture
 from tpcalc.program.base import Table, cone, references
@@ -381,10 +381,15 @@ def _lincomb(node: LinComb, ref: Ref, state: _Reading) -> Block:
             block = state.kept(block)
             columns = _places(block.axes, whole)[kept]
             matrix = _matrix(values[kept], rows, columns, matrix.shape)
-        for term, own in block.terms.items():
-            added = matrix @ own
-            terms[term] = terms[term] + added if term in terms else added
+        _add(terms, matrix, block)
     return state.averaged(Block(axes, terms))
+
+
+def _add(terms: dict[Any, Any], matrix: Any, block: Block) -> None:
+    """Add a block that a matrix spreads over cells."""
+    for term, own in block.terms.items():
+        added = matrix @ own
+        terms[term] = terms[term] + added if term in terms else added
 
 
 def _collide(matrix: Any, term: Any) -> bool:
@@ -429,17 +434,24 @@ def _nonlin(node: Nonlin, ref: Ref, state: _Reading) -> Value:
         return _applied(node, ref, state)
     if any(isinstance(state.values[one], Average) for one in node.scalars):
         return _of_average(node, ref, state)
-    values = [state.values[one] for one in node.scalars]
-    blocks = [one for one in values if isinstance(one, Block)]
-    numbers = [one for one in values if isinstance(one, Numbers)]
-    if len(values) != 2 or len(blocks) != 1 or node.fn.expr != mul((Par(0), Par(1))):
-        raise NoStages(f"a function of numbers, {state.program.place(ref)}")
-    axes = state.axes(ref)
-    own, given = blocks[0], numbers[0].values[_places(numbers[0].axes, axes)]
-    kept = np.flatnonzero(given)
-    columns = _places(own.axes, axes)[kept]
-    matrix = _matrix(given[kept], kept, columns, (len(given), _size(own.axes)))
-    return Block(axes, {term: matrix @ one for term, one in own.terms.items()})
+    axes, expr = state.axes(ref), node.fn.expr
+    terms: dict[Any, Any] = {}
+    for part in expr.terms if isinstance(expr, Add) else (expr,):
+        number, rest = split_coefficient(part)
+        given, blocks = np.full(_size(axes), float(number)), []
+        for factor in rest.factors if isinstance(rest, Mul) else (rest,):
+            value = state.values[node.scalars[factor.index]] if isinstance(factor, Par) else None
+            if isinstance(value, Numbers):
+                given *= value.values[_places(value.axes, axes)]
+            else:
+                blocks.append(value)
+        if len(blocks) != 1 or not isinstance(blocks[0], Block) or blocks[0].averaged:
+            raise NoStages(f"a function of numbers, {state.program.place(ref)}")
+        kept = np.flatnonzero(given)
+        columns = _places(blocks[0].axes, axes)[kept]
+        matrix = _matrix(given[kept], kept, columns, (len(given), _size(blocks[0].axes)))
+        _add(terms, matrix, blocks[0])
+    return Block(axes, terms)
 
 
 def _applied(node: Nonlin, ref: Ref, state: _Reading) -> Value:

@@ -41,6 +41,13 @@ def curved(t, x):
     return read(t, tp.sin(convolution(t, "b")(tp.layers.average_pool(x, "p", 1))))
 
 
+def read_twice(t, x):
+    x = tp.relu(convolution(t, "a", "in")(x))
+    axes = {"p": x.axes["p"]}
+    flat = t.linear(t.outputs, t.n, axes=axes, over=("p",), name="flat", factors=("1/2", 1))(x)
+    return 2 * flat - read(t, x) / 3
+
+
 def normed(t, x):
     norm = tp.layers.LayerNorm(t, gain=False, bias=False, eps=1, name="norm")
     x = tp.relu(norm(convolution(t, "a", "in")(x)))
@@ -59,7 +66,7 @@ def shared(t, x):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("net", [strided, skipping, skipping_after, curved, normed])
+@pytest.mark.parametrize("net", [strided, skipping, skipping_after, curved, read_twice, normed])
 def test_planes_give_what_programs_give(net):
     net = tp.network(net, axes={"p": 2})
     found = tp.kernel(net, INPUTS)
