@@ -44,6 +44,15 @@ ACTIVATIONS = {  # theirs, and ours
     "elu": ("numeric(jax.nn.elu)", "elu"),
     "selu": ("numeric(jax.nn.selu)", "selu"),
 }
+# Images, their sides (3 channels), layers of 3 x 3 (c) and pools of 2 x 2 (p), and how they end.
+IMAGES = (
+    (32, 8, "ccccc", "average"),
+    (8, 16, "ccc", "average"),
+    (4, 32, "ccc", "average"),
+    (8, 16, "ccpccpcc", "average"),
+    (64, 8, "ccccc", "flatten"),
+    (32, 16, "ccccc", "flatten"),
+)
 VARIANCES = {"exp": 0.16, "cubic": 0.64}  # of weights; others 1.96; biases .01
 
 THEIRS = """
@@ -61,7 +70,17 @@ def numeric(function):
     return stax.ElementwiseNumerical(function, deg=25)
 
 
+def images(plan, end):
+    conv = stax.Conv(1, (3, 3), padding="SAME", W_std=2**0.5, b_std=None)
+    parts = {"c": (conv, stax.Relu()), "p": (stax.AvgPool((2, 2), (2, 2)),)}
+    last = stax.Flatten() if end == "flatten" else stax.GlobalAvgPool()
+    inner = [part for letter in plan for part in parts[letter]]
+    return stax.serial(*inner, last, stax.Dense(1, 1.0, 0.0))[2]
+
+
 def network(name, depth, layer="", weight=1.4):
+    if name == "images":
+        return images(layer, weight)
     if layer:
         parts = [part for _ in range(depth) for part in (stax.Dense(1, weight, 0.1), eval(layer))]
         return stax.serial(*parts, stax.Dense(1, 1.0, 0.0))[2]
@@ -267,6 +286,64 @@ def table(python: str, folder: Path, rounds: int, names: list[str]) -> None:
             print(f"| {name} | {depth} | {' | '.join(cells)} |", flush=True)
 
 
+def our_images(side: int, plan: str, end: str):
+    """A convolutional network, with ``average`` or ``flatten`` at its end."""
+    import tpcalc as tp
+
+    left = side // 2 ** plan.count("p")
+    axes = {"row": left, "col": left}
+
+    def network(t, x):
+        for number, letter in enumerate(plan):
+            if letter == "p":
+                x = tp.layers.average_pool(x, ("row", "col"), 2)
+                continue
+            into = t.n if number else "in"
+            conv = tp.layers.Conv(t, t.n, into, ("row", "col"), variance="2/9", name=f"c{number}")
+            x = tp.relu(conv(x))
+        if end == "average":
+            return t.linear(t.outputs, t.n, name="v")(tp.layers.average_pool(x, ("row", "col")))
+        scale = (1 / left, 1)
+        return t.linear(t.outputs, t.n, axes=axes, over=tuple(axes), factors=scale, name="v")(x)
+
+    return tp.network(network, axes={"row": side, "col": side})
+
+
+def images_table(python: str, folder: Path, rounds: int) -> None:
+    """A line for each convolutional network."""
+    import numpy as np
+
+    import tpcalc as tp
+
+    print("| images | side | layers | end | ms | theirs | ratio | stated | difference |")
+    print("| --- " * 9 + "|")
+    for count, side, plan, end in IMAGES:
+        values = np.random.default_rng(0).standard_normal((count, side, side, 3))
+        place = folder / "images.npy"
+        np.save(place, values)
+        network, inputs = our_images(side, plan, end), values.reshape(count, -1)
+        kernels, ours, theirs = tp.kernel(network, inputs), [], []
+        saved = folder / "theirs.npz"
+        process = started(python)
+        task = {"inputs": str(place), "name": "images", "depth": 0, "layer": (plan, end)}
+        for _ in range(rounds):
+            found = [ask(process, what="compiled", rounds=4, save=str(saved), **task)]
+            found += [ask(process, what="eager", rounds=3, **task)]
+            theirs += [time for one in found for time in one["seconds"][1:]]
+            for _ in range(10):
+                start = time.perf_counter()
+                kernels = tp.kernel(network, inputs)
+                ours.append(time.perf_counter() - start)
+        process.stdin.close()
+        process.wait()
+        gap = np.abs(np.load(saved)["ntk"] / kernels.ntk - 1)
+        off = float(gap[~np.eye(count, dtype=bool)].max())
+        cells = f"{1e3 * min(ours):.1f} | {1e3 * min(theirs):.0f} | {min(theirs) / min(ours):.2g}"
+        print(f"| {count} | {side} | {plan} | {end} | {cells} | {kernels.error:.0e} | {off:.0e} |")
+        peer = "neural-tangents", min(theirs)
+        figures.figure("activations", f"{plan}, {end}, {count} of {side}", min(ours), peer=peer)
+
+
 def elu_exact(corr: float) -> tuple[float, float, float, float]:
     """E phi phi and E phi' phi' of ELU at correlation 1 and another, unit variances.
 
@@ -342,11 +419,12 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3, help="processes of each side per case")
     parser.add_argument("--write", action="store_true", help="keep the figures, write the page")
     parser.add_argument("--table", action="store_true", help="every activation")
-    parser.add_argument("--only", nargs="+", default=list(ACTIVATIONS), choices=list(ACTIVATIONS))
+    parser.add_argument("--only", nargs="*", default=list(ACTIVATIONS), choices=list(ACTIVATIONS))
     options = parser.parse_args()
     if options.table:
         with tempfile.TemporaryDirectory() as folder:
             table(options.python, Path(folder), options.rounds, options.only)
+            images_table(options.python, Path(folder), options.rounds)
         if options.write:
             figures.keep(add=True)
         return
