@@ -163,7 +163,8 @@ def _rich(head: tuple[Cell, ...], rows: tuple[tuple[Cell, ...], ...], width: int
     if whole and _needed([max(own, len(t)) for own, t in zip(widths, titles, strict=True)]) > width:
         titles = [fill(t, max(own, 1)) for own, t in zip(widths, titles, strict=True)]
     made = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
-    fixed = _long(widths, width) if whole else set()
+    cells = [max(len(row[index].text) for row in (head, *rows)) for index in range(len(head))]
+    fixed = _long(widths, width) if whole and _needed(cells) > width else set()
     for index, (cell, title, own) in enumerate(zip(head, titles, widths, strict=True)):
         # Numbers stay whole while they fit; where the terminal is narrow, words give way first.
         made.add_column(

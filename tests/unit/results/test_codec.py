@@ -46,7 +46,15 @@ RECORDS = [
     if isinstance(value, type)
     and is_dataclass(value)
     # These hold arrays; those of the depth have a test of their own.
-    and value not in (results.Kernel, results.DepthArray, results.DepthTable, results.Exponent)
+    and value
+    not in (
+        results.Kernel,
+        results.EmpiricalKernel,
+        results.Prediction,
+        results.DepthArray,
+        results.DepthTable,
+        results.Exponent,
+    )
 ]
 
 

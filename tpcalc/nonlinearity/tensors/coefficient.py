@@ -338,7 +338,7 @@ def noise_errors(
     Source: Schoenherr, The nonlinearity coefficient, section 4.4.8.
 
     Example:
-        >>> torch = load_torch()
+        >>> import torch
         >>> x = torch.tensor([[-2.0, 0.0], [2.0, 0.0], [-1.0, 0.0], [1.0, 0.0]])
         >>> flip = lambda x: torch.stack([-x[:, 0], x[:, 0]], 1)
         >>> [found.value for found in noise_errors(flip, x, [0, 1, 0, 1], [0.0, 1e-9])]
@@ -382,7 +382,7 @@ def error_radius(
     Source: Schoenherr, The nonlinearity coefficient, section 4.4.8.
 
     Example:
-        >>> torch = load_torch()
+        >>> import torch
         >>> x = torch.tensor([[-2.0, 0.0], [2.0, 0.0], [-1.0, 0.0], [1.0, 0.0]])
         >>> same = lambda x: torch.stack([0 * x[:, 0], 0 * x[:, 0] + 1], 1)
         >>> error_radius(same, x, [1, 1, 1, 1]).value
