@@ -27,6 +27,7 @@ from tpcalc.engine.chains_tables import (
     Table,
     biased_table,
     erf_table,
+    jump_table,
     plain_table,
 )
 from tpcalc.engine.crew import carry_out
@@ -110,7 +111,7 @@ def _filled(
     for table in _tables(gram, chain):
         run(partial(_fill, table, out))
         if isinstance(table, Table):
-            return table.error, table.near_error
+            return table.stated
         found = _largest(table.worst, out)
         if table.worst.max() <= LOST:
             break
@@ -157,6 +158,8 @@ def _tables(gram: Gram, chain: Chain) -> Iterator[Table | Closed]:
     ways: list[Callable[[Gram, Chain], Table | Closed]]
     if chain.family == "abrelu":
         ways = [biased_table if chain.bias_variance or chain.first_bias else plain_table]
+    elif chain.family == "jump":
+        ways = [jump_table]
     else:
         ways = [closed_table, erf_table] if chain.family == "erf" else [closed_table]
     for way in ways:

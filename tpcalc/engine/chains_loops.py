@@ -47,7 +47,9 @@ from tpcalc.engine.chains_tiles import (
 from tpcalc.engine.kernels_compile import exact
 
 PI = math.pi
-PLAIN, BIASED, ERF = 0, 1, 2  # kinds of chains
+CLOSE = 0.005  # half versines of inputs that nearly coincide
+ROUNDING = 2.0**-50  # of an angle
+PLAIN, BIASED, ERF, JUMP = 0, 1, 2, 3  # kinds of chains
 
 
 @exact
@@ -165,6 +167,47 @@ def _biased_row(
 
 
 @exact
+def _jump_first(u: Array, e: Array, norm: float, norms: Array, rounding: float) -> None:
+    """Errors of angles of inputs, 0 where one is another times a power of 2."""
+    for t in range(u.size):
+        ratio = norm / norms[t] if norms[t] > 0.0 else 0.0
+        alike = abs(u[t]) <= TINY and abs(math.frexp(ratio)[0]) == 0.5
+        e[t] = 0.0 if alike else rounding
+
+
+@exact
+def _jump_row(
+    u: Array, k: Array, e: Array, own: Array, others: Array, start: int, stop: int, forms: Array
+) -> None:
+    """Pairs of one input through a sign(z) + b: K is linear in an angle, and so is the next v.
+
+    e: errors of angles, as shares of pi; at the end of K. form: what a layer makes of a^2, and of
+    b^2 with its bias. A square root makes of an error ds in s at most min(ds / sqrt s, sqrt ds).
+    """
+    before, after = others[0][start:stop], others[1][start:stop]
+    near = np.empty(u.size)
+    for t in range(u.size):
+        near[t] = -1.0 if abs(u[t]) < CLOSE else 1.0
+    _jump_first(u, e, own[0], before, forms[0, 2])
+    _biased_first(u, k, own[:2], before, after, forms[0])
+    last = forms.shape[0] - 1
+    for layer in range(1, last + 1):
+        jump, rest = forms[layer, 0], forms[layer, 1]
+        share = jump / (jump + rest)
+        for t in range(u.size):
+            s = abs(u[t]) if abs(u[t]) > 2.0 * TINY else 0.0
+            x = math.sqrt(s) * angle(s) / PI
+            k[t] = rest + (jump if u[t] >= 0.0 else -jump) * (1.0 - 2.0 * x)
+            v = share * (x if u[t] >= 0.0 else 1.0 - x)
+            other = rest / (jump + rest) + share * x  # 1 - v of pairs that are far
+            u[t] = v if u[t] >= 0.0 or v <= 0.5 else -max(other, TINY)
+            after_s, ds = abs(u[t]), share * e[t]
+            root = math.sqrt(max(after_s, TINY))
+            grown = 1.5 * min(ds / root, math.sqrt(ds)) + ROUNDING * root
+            e[t] = near[t] * min(2.0 * ds + ROUNDING, 2.0) if layer == last else grown
+
+
+@exact
 def _erf_first(d: Array, w: Array, xi: float, xj: Array, qi: float, qj: Array, form: Array) -> None:
     """The linear map of the inputs, with its bias: from d of the inputs to d and K of layer 1.
 
@@ -274,6 +317,8 @@ def run_tiles(
                 _plain_row(state, value, tangent, forms[0], layers)
             elif kind == BIASED:
                 _biased_row(state, value, tangent, own, others, start, stop, forms)
+            elif kind == JUMP:
+                _jump_row(state, value, tangent, own, others, start, stop, forms)
             else:
                 squares = pair[4][i], pair[5]
                 _erf_row(state, value, tangent, squares, own, others, start, stop, forms)

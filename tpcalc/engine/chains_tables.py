@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
@@ -18,8 +18,8 @@ from tpcalc.errors import EvaluationError
 if TYPE_CHECKING:
     from tpcalc.engine.chains_tiles import Pair
 
-Family = Literal["abrelu", "erf", "gelu", "sin", "exp", "gaussian", "smooth"]
-FAMILIES: tuple[Family, ...] = ("abrelu", "erf", "gelu", "sin", "exp", "gaussian", "smooth")
+Family = Literal["abrelu", "jump", "erf", "gelu", "sin", "exp", "gaussian", "smooth"]
+FAMILIES: tuple[Family, ...] = get_args(Family)
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +38,8 @@ class Gram:
 class Chain:
     """A chain of equal dense layers."""
 
-    # "abrelu": phi(z) = a |z| + b z; all others: a f(b z), where "gaussian" is exp(-z^2),
-    # and f of "smooth" is given
+    # "abrelu": phi(z) = a |z| + b z; "jump": a sign(z) + b, NNGP alone; all others:
+    # a f(b z), where "gaussian" is exp(-z^2), and f of "smooth" is given
     family: Family
     a: float  # see family. ReLU has a = b = 1/2.
     b: float  # see family
@@ -62,7 +62,8 @@ class Chain:
         for name in names:
             least = None if name in ("a", "b", "residual") else 0
             checks.real(getattr(self, name), name, least=least)
-        if (self.a == 0 and self.b == 0) or (self.family != "abrelu" and 0 in (self.a, self.b)):
+        kinked = self.family in ("abrelu", "jump")
+        if (self.a == 0 and self.b == 0) or (not kinked and 0 in (self.a, self.b)):
             raise EvaluationError(
                 f"the activation is 0 for a = {self.a!r}, b = {self.b!r}.",
                 where="Chain",
@@ -93,12 +94,20 @@ class Table:
     error: float  # relative, away from coincidence
     near_error: float  # of nearly coincident inputs
     layers: Index = field(default_factory=lambda: np.zeros(2, np.int64))  # of plain ones; long ones
+    # errors of all pairs, where they are followed; those of inputs that nearly coincide below 0
+    wrong: Array = field(default_factory=lambda: np.zeros((0, 0)))
+
+    @property
+    def stated(self) -> tuple[float, float]:
+        """The errors away from coincidence and near it."""
+        away, near = self.wrong.max(initial=self.error), -self.wrong.min(initial=-self.near_error)
+        return float(away), float(near)
 
     def run(self, tiles: Index, nngp: Array, ntk: Array) -> None:
         """Fill tiles of the results."""
-        from tpcalc.engine.chains_loops import run_tiles
+        from tpcalc.engine.chains_loops import JUMP, run_tiles
 
-        job = tiles, nngp, ntk
+        job = tiles, nngp, self.wrong if self.kind == JUMP else ntk
         run_tiles(self.kind, self.pair, self.factors, self.tables, self.forms, self.layers, job)
 
 
@@ -232,6 +241,25 @@ def biased_table(gram: Gram, chain: Chain) -> Table:
         bool(np.isfinite(norms_x).all() and np.isfinite(norms_y).all() and math.isfinite(peak)),
         *(_rounding(chain, pair, gram.factor),) * 2,
     )
+
+
+def jump_table(gram: Gram, chain: Chain) -> Table:
+    """Of a sign(z) + b, errors followed: behind the first layer all inputs have one norm."""
+    from tpcalc.engine.chains_loops import JUMP
+
+    pair = pair_of(gram)
+    first = gram.factor * chain.first_weight, chain.first_bias
+    jump, level = chain.a**2, chain.b**2
+    inner = [chain.weight_variance * jump, chain.weight_variance * level + chain.bias_variance]
+    rounding = EPS * (64 + 2 * pair[0].shape[1]) / math.pi  # of angles, as shares of pi
+    forms = [[*first, rounding, 0.0], *[[*inner, 0.0, 0.0]] * (chain.depth - 1)]
+    forms.append([jump, level, 0.0, 0.0])
+    tables = tuple(np.sqrt([own, first[0] * own + first[1]]) for own in pair[4:])
+    finite = sum(inner) < math.inf and all(bool(np.isfinite(one).all()) for one in tables)
+    ones = np.ones(len(pair[4])), np.ones(len(pair[5]))
+    arrays = ones, (tables[0], tables[1]), np.array(forms)
+    wrong = np.zeros((len(pair[0]), len(pair[1])))
+    return Table(JUMP, inverse(pair), *arrays, finite, 0.0, 0.0, wrong=wrong)
 
 
 def forms_of(chain: Chain, unit: float) -> Array:

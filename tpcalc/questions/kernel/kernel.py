@@ -259,7 +259,8 @@ def answer(
     if chain is not None and (chain.method is Method.EXACT or method == "auto"):
         with suppress(NotSettled):
             fused = run_chain(chain, task, threads, progress)
-            if max(fused.error, fused.coincident or 0.0) <= LOST:
+            best = chain.chain.family == "jump"  # what another way knows of an angle is no more
+            if best or max(fused.error, fused.coincident or 0.0) <= LOST:
                 return fused
     read = stages(task) if fused is None and method not in ("quadrature", "particles") else None
     if read is not None:

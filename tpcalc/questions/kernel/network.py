@@ -16,14 +16,16 @@ from tpcalc.activations.entries.erf import ERF
 from tpcalc.activations.entries.exp import EXP
 from tpcalc.activations.entries.gaussian import gaussian
 from tpcalc.activations.entries.gelu import GELU
+from tpcalc.activations.entries.sign import SIGN
 from tpcalc.activations.entries.sine import COS, SIN
+from tpcalc.activations.entries.step import STEP
 from tpcalc.arrays import Array
 from tpcalc.engine.chains import Chain, Family, Gram, chain_kernels
 from tpcalc.engine.chains_series import Smooth
 from tpcalc.errors import EvaluationError, NotDifferentiable, UsageError
 from tpcalc.exponents import Ex
 from tpcalc.functions import Atom, Call, Const, Expr, Fn, Var, const
-from tpcalc.functions.expr import mul, substitute, walk
+from tpcalc.functions.expr import Add, mul, substitute, walk
 from tpcalc.functions.fn import own_derivative, slope_or_none
 from tpcalc.functions.form import slopes_of
 from tpcalc.functions.numbers import Number
@@ -228,6 +230,10 @@ def chain_of(task: Network) -> Fused | None:
         chain = found.chain
         if not _is_moderate(task, max(chain.weight_variance, chain.first_weight)):
             return None
+    if found is not None and found.chain.family == "jump":
+        every = [inputs.squares.min() for inputs in (task.left, task.right or task.left)]
+        if "ntk" in task.kinds or not (found.chain.first_bias or min(every) > 0):
+            return None
     return found
 
 
@@ -235,7 +241,8 @@ def _chain(architecture: Architecture, exponents: Parameterization) -> Fused | N
     net = layers_of(architecture)
     if net is None or net.activation is None or not _is_ntk(architecture, exponents, net.marks):
         return None
-    name, a, b, turn = family_of(net.activation) or ("smooth", 1.0, 1.0, 1.0)
+    known = family_of(net.activation) or (None if net.skips else _jump(net.activation))
+    name, a, b, turn = known or ("smooth", 1.0, 1.0, 1.0)
     begin, *hidden, last = ((one.factor, one.shift) for one in net.maps)
     inner = set(hidden) or {begin}
     if last != (1, 0) or len(inner) > 1:
@@ -372,3 +379,22 @@ def family_of(expr: Expr) -> tuple[Family, float, float, float] | None:
         return None
     positive = rate.value > 0
     return ("gaussian", a * math.exp(c), math.sqrt(float(rate.value)), 1.0) if positive else None
+
+
+def _jump(expr: Expr) -> tuple[Family, float, float, float] | None:
+    """An activation as a sign(z) + b."""
+    a = b = 0.0
+    for term in expr.terms if isinstance(expr, Add) else (expr,):
+        number, rest = scaled(term)
+        if isinstance(rest, Const):
+            b += float(number) * float(rest.value)
+            continue
+        if not isinstance(rest, Call) or rest.atom not in (SIGN, STEP):
+            return None
+        slope, start = slope_or_none(rest.arg, Var(0)), substitute(rest.arg, {Var(0): const(0)})
+        if not isinstance(slope, Const) or start != const(0):
+            return None
+        half = float(number) * (0.5 if rest.atom == STEP else 1.0)
+        a += half * math.copysign(1.0, slope.value)
+        b += half if rest.atom == STEP else 0.0
+    return ("jump", a, b, 1.0) if a else None
