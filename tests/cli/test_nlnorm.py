@@ -27,6 +27,8 @@ def test_json_holds_the_record(tpcalc: Run) -> None:
     assert found["result"]["nlc"]["value"] == pytest.approx(3, rel=1e-9)
     assert row["nlc"]["value"] ** 20 == pytest.approx(3, rel=1e-9)
     assert len(row["layers"]) == 20 and row["code"].startswith("import torch")
+    of_network = tpcalc("nlnorm", "--act", "relu", "--target", "3", *words).json
+    assert of_network["result"]["rows"] == found["result"]["rows"]
 
 
 def test_takes_layers_of_a_file_and_writes_a_report(tpcalc: Run, tmp_path: Path) -> None:

@@ -32,11 +32,13 @@ def of_layers(command: Callable[..., None], first: str = "model") -> Callable[..
         typed = {name: values.pop(name) for name in _FLAGS}
         command({name: value for name, value in typed.items() if value is not None}, **values)
 
+    taken = inspect.signature(command, eval_str=True).parameters
     place = inspect.Parameter(first, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=str)
+    place = taken.get(first, place)
     kinds: dict[str, Any] = dict.fromkeys(_FLAGS, str | None) | dict.fromkeys(_WHOLE, int | None)
     keyword = inspect.Parameter.KEYWORD_ONLY
-    given = inspect.signature(command, eval_str=True).parameters.values()
-    own = [each.replace(kind=keyword) for each in given if each.name not in (*_TAKEN, first)]
+    named = [each for each in taken.values() if each.name not in (*_TAKEN, first)]
+    own = [each.replace(kind=keyword) for each in named]
     flags = [
         inspect.Parameter(name, keyword, default=None, annotation=kind)
         for name, kind in kinds.items()

@@ -12,8 +12,8 @@ from tpcalc.cli.asked import of_layers
 @partial(of_layers, first="activation")
 def nlnorm(
     typed: dict[str, Any],
-    activation: str,
     target: str,
+    activation: str | None = None,
     method: str | None = None,
     network: str | None = None,
     share: str = "amount",
@@ -29,6 +29,10 @@ def nlnorm(
     from tpcalc.practice.nlnorm import nlnorm as made
 
     check_page(out)
+    if activation is None:
+        if network is None:
+            raise UsageError("there is no activation.", hint="Write tpcalc nlnorm relu --target 2.")
+        activation = typed.pop("act", "relu")
     own, wanted = activation_of(activation), float(rational("--target", target))
     title, inside = activation, {}
     if network is not None:
