@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -25,12 +25,12 @@ from tpcalc.engine.chains_series import (
     ABRUPT,
     MORE,
     NEGLIGIBLE,
-    RATIO,
     TOLERANCE,
     Do,
     Layer,
     Lengths,
     NotSettled,
+    Pairs,
     Smooth,
     Terms,
     at_inputs,
@@ -38,12 +38,9 @@ from tpcalc.engine.chains_series import (
     cut,
     ends,
     nodes,
-    rowed,
-    split,
     terms_of,
     to_series,
     values,
-    with_tiles,
 )
 from tpcalc.engine.chains_tables import EPS, ROUNDINGS, Chain, Gram, forms_of, inverse, pair_of
 
@@ -287,31 +284,18 @@ def _gaps(known: _Sizes, sizes: Array, form: Array) -> tuple[Array, float]:
 
 def run_layers(gram: Gram, chain: Chain, function: Smooth, out: dict[str, Array], do: Do) -> Array:
     """Fill both kernels of a chain, whose activation is ``function``; the errors of all tiles."""
-    from tpcalc.engine import chains_layers, chains_wedges
-    from tpcalc.engine.chains_tiles import COLUMNS, ROWS
+    from tpcalc.engine import chains_wedges
 
     if not chain.first_weight > 0:
         raise NotSettled("inputs do not count")
     weight = gram.factor * chain.first_weight
-    pair, same = pair_of(_with_bias(gram, chain.first_bias / weight)), gram.others is None
-    count, others = len(pair[0]), len(pair[1])
+    pair = pair_of(_with_bias(gram, chain.first_bias / weight))
     rounding = EPS * (4 + pair[0].shape[1] / 8)
-    q = weight * np.concatenate([pair[4], pair[5][: 0 if same else others]])
-    if not (q.min() > 0 and q.max() <= RATIO * q.min()):
-        raise NotSettled("inputs are of very different sizes")
-    own = Lengths(q, q, rounding * q, rounding * q)
-
-    def sides(rows: Array) -> tuple[Array, Array]:
-        """Numbers of all inputs, in the last axis, as those of rows and of columns."""
-        return (rows, rows) if same else split(rows, count)
-
-    state = tuple(one if one.size else np.empty((count, others)) for one in out.values())
-    state += tuple(np.empty((count, others)) for _ in range(3))
-    spans = np.zeros((-(-count // ROWS), -(-others // COLUMNS), 2))
-    parts, forms, least = chain.depth + 2, forms_of(chain, 1.0), FIRST
-    given = inverse(pair), sides(np.sqrt(q)), rounding
-    do(partial(with_tiles, chains_wedges.run_versines, given, (state, spans)), (0, parts))
-    for place, form in enumerate(forms, 1):
+    q = weight * np.concatenate([pair[4], pair[5][: 0 if pair[3] else len(pair[1])]])
+    pairs, own = Pairs(pair, q, chain, out, do), Lengths(q, q, rounding * q, rounding * q)
+    sides, spans, least = pairs.sides, pairs.spans, FIRST
+    pairs.run(chains_wedges.run_versines, inverse(pair), sides(np.sqrt(q)), rounding, place=0)
+    for place, form in enumerate(forms_of(chain, 1.0), 1):
         # a function of the largest 1 - rho
         largest = 2 * math.asin(math.sqrt(min(float(spans[..., 1].max()) / 2, 1.0)))
         layer = _tables(function, own.q, largest, form, least)
@@ -320,16 +304,11 @@ def run_layers(gram: Gram, chain: Chain, function: Smooth, out: dict[str, Array]
         numbers = own.advanced(form, layer.layer, EPS * ROUNDINGS + 2 * TOLERANCE)
         numbers[0], numbers[1], numbers[2] = begin, 1 / np.sqrt(own.q), np.log(begin)
         numbers[3], numbers[7] = own.q_error / (2 * own.q), loose
-        tables = (rowed(one, sides) for one in (layer.means, layer.slopes, layer.bends))
+        tables = map(pairs.rowed, (layer.means, layer.slopes, layer.bends))
         steps = np.array([*form, layer.steep, layer.rough])
         work = pair, layer.scale, *tables, sides(numbers), steps, place == chain.depth
-        do(partial(with_tiles, chains_wedges.run_angles, work, (state, spans)), (place, parts))
-    readout = 0.0 if chain.residual is None else 1.0
-    ends = [own.q, own.w + readout * own.q, own.q_error, own.w_error + readout * own.q_error]
-    worst = np.zeros((*spans.shape[:2], 4))
-    before = same, sides(np.array(ends)), readout
-    do(partial(with_tiles, chains_layers.run_ends, before, (state, worst)), (parts - 1, parts))
-    return worst
+        pairs.run(chains_wedges.run_angles, *work, place=place)
+    return pairs.ended(own)
 
 
 def _with_bias(gram: Gram, square: float) -> Gram:

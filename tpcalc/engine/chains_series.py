@@ -14,12 +14,15 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tpcalc.arrays import Array, Index
 from tpcalc.engine.chains_tables import EPS, NUMBERS, ROUNDINGS, Chain, Gram, forms_of, pair_of
+
+if TYPE_CHECKING:
+    from tpcalc.engine.chains_tiles import Pair
 
 RANGE = 12.5  # of x: beyond it a Gaussian is 1e-34
 TOLERANCE = 4e-15  # of values and slopes, in units of those of an input with itself
@@ -348,31 +351,65 @@ class Lengths:
         return table
 
 
+class Pairs:
+    """All pairs of inputs, layer by layer: their planes, and what tiles say of correlations."""
+
+    def __init__(self, pair: Pair, q: Array, chain: Chain, out: dict[str, Array], do: Do) -> None:
+        from tpcalc.engine.chains_tiles import COLUMNS, ROWS
+
+        if not (q.min() > 0 and q.max() <= RATIO * q.min()):
+            raise NotSettled("inputs are of very different sizes")
+        self.pair, self.same, self.do, self.parts = pair, pair[3], do, chain.depth + 2
+        self.readout = 0.0 if chain.residual is None else 1.0
+        shape = len(pair[0]), len(pair[1])
+        state = tuple(one if one.size else np.empty(shape) for one in out.values())
+        self.state = *state, *(np.empty(shape) for _ in range(3))
+        self.spans = np.zeros((-(-shape[0] // ROWS), -(-shape[1] // COLUMNS), 2))
+
+    def sides(self, rows: Array) -> tuple[Array, Array]:
+        """Numbers of all inputs, in the last axis, as those of rows and of columns."""
+        if self.same:
+            return rows, rows
+        count = len(self.pair[0])
+        return np.ascontiguousarray(rows[..., :count]), np.ascontiguousarray(rows[..., count:])
+
+    def rowed(self, terms: Terms) -> Terms:
+        """Terms with those of rows in the order that loops read them in."""
+        rows, columns = self.sides(terms[0])[0], self.sides(terms[1])[1]
+        return np.ascontiguousarray(rows.T), columns, terms[2]
+
+    def run(self, loop: Any, *given: Any, place: int) -> None:
+        """A loop over all tiles, the part of a number."""
+        after = self.state, self.spans
+        self.do(lambda tiles: loop(*given, tiles, *after), (place, self.parts))
+
+    def ended(self, own: Lengths) -> Array:
+        """The errors of all tiles, after the readout."""
+        from tpcalc.engine.chains_layers import run_ends
+
+        w, error = own.w + self.readout * own.q, own.w_error + self.readout * own.q_error
+        ends = self.sides(np.array([own.q, w, own.q_error, error]))
+        worst = np.zeros((*self.spans.shape[:2], 4))
+        given = self.same, ends, self.readout
+        last = self.parts - 1, self.parts
+        self.do(lambda tiles: run_ends(*given, tiles, self.state, worst), last)
+        return worst
+
+
 def run_layers(gram: Gram, chain: Chain, function: Smooth, out: dict[str, Array], do: Do) -> Array:
     """Fill both kernels of a chain, whose activation is ``function``; the errors of all tiles."""
     from tpcalc.engine import chains_layers as loops
-    from tpcalc.engine.chains_tiles import COLUMNS, ROWS
 
-    pair, same = pair_of(gram), gram.others is None
-    count, others = len(pair[0]), len(pair[1])
+    pair = pair_of(gram)
     rounding = EPS * (4 + pair[0].shape[1] / 8)
     first = np.array([gram.factor * chain.first_weight, chain.first_bias, rounding])
-    q = first[0] * np.concatenate([pair[4], pair[5][: 0 if same else others]]) + first[1]
-    if not (q.min() > 0 and q.max() <= RATIO * q.min()):
-        raise NotSettled("inputs are of very different sizes")
-    own = Lengths(q, q, rounding * q, rounding * q)
-
-    def sides(rows: Array) -> tuple[Array, Array]:
-        """Numbers of all inputs, in the last axis, as those of rows and of columns."""
-        return (rows, rows) if same else split(rows, count)
-
-    state = tuple(one if one.size else np.empty((count, others)) for one in out.values())
-    state += tuple(np.empty((count, others)) for _ in range(3))
-    spans = np.empty((-(-count // ROWS), -(-others // COLUMNS), 2))
+    others = pair[5][: 0 if pair[3] else len(pair[1])]
+    q = first[0] * np.concatenate([pair[4], others]) + first[1]
+    pairs, own = Pairs(pair, q, chain, out, do), Lengths(q, q, rounding * q, rounding * q)
+    sides, spans = pairs.sides, pairs.spans
     spans[..., 0], spans[..., 1] = 1.0, -1.0
-    parts, forms = chain.depth + 2, forms_of(chain, 1.0)
-    do(partial(with_tiles, loops.run_starts, (pair, sides(q), first), (state, spans)), (0, parts))
-    for place, form in enumerate(forms, 1):
+    pairs.run(loops.run_starts, pair, sides(q), first, place=0)
+    for place, form in enumerate(forms_of(chain, 1.0), 1):
         low, high = float(spans[..., 0].min()), float(spans[..., 1].max())
         layer, over = layer_of(function, own.q, max(-low, high, 0.0)), sides(1 / np.sqrt(own.q))
         short = _shortened(layer, min(low, high), high)
@@ -387,27 +424,7 @@ def run_layers(gram: Gram, chain: Chain, function: Smooth, out: dict[str, Array]
         series = np.ascontiguousarray(mine.T), columns
         numbers = sides(table), over, sides(1 / np.sqrt(own.q)), form
         tabled = short or (NONE, NONE, 1.0, 0.0)
-        brief = *(rowed(one, sides) for one in tabled[:2]), *tabled[2:]
+        brief = *map(pairs.rowed, tabled[:2]), *tabled[2:]
         given = pair, 3 if short else layer.parity, series, brief, *numbers
-        do(partial(with_tiles, loops.run_series, given, (state, spans)), (place, parts))
-    readout = 0.0 if chain.residual is None else 1.0
-    ends = [own.q, own.w + readout * own.q, own.q_error, own.w_error + readout * own.q_error]
-    worst = np.zeros((*spans.shape[:2], 4))
-    before = same, sides(np.array(ends)), readout
-    do(partial(with_tiles, loops.run_ends, before, (state, worst)), (parts - 1, parts))
-    return worst
-
-
-def with_tiles(loop: Any, before: tuple[Any, ...], after: tuple[Any, ...], tiles: Index) -> None:
-    """Run a loop, whose tiles stand between its other arguments."""
-    loop(*before, tiles, *after)
-
-
-def rowed(terms: Terms, sides: Callable[[Array], tuple[Array, Array]]) -> Terms:
-    """Terms with those of rows in the order that loops read them in."""
-    return np.ascontiguousarray(sides(terms[0])[0].T), sides(terms[1])[1], terms[2]
-
-
-def split(rows: Array, count: int) -> tuple[Array, Array]:
-    """Numbers of all inputs as those of rows and of columns."""
-    return np.ascontiguousarray(rows[..., :count]), np.ascontiguousarray(rows[..., count:])
+        pairs.run(loops.run_series, *given, place=place)
+    return pairs.ended(own)
