@@ -23,7 +23,7 @@ def network(steps, end, positions, bias, act):
             layer = tp.layers.Conv(
                 t, t.n, next(sides), "p", *how, bias, f"2/{how[0]}", name=f"conv{number}"
             )
-            x = getattr(tp, act)(layer(x))
+            x = FUNCTIONS[act[number % len(act)]](layer(x))
         if end == "flat":
             axes = {"p": x.axes["p"]}
             return t.linear(t.outputs, t.n, axes=axes, over=("p",), name="read")(x)
@@ -48,7 +48,7 @@ def recursion(x, y, steps, end, bias, act):
         pairs = {"xx": (x, x), "yy": (y, y), "xy": (x, y)}
         k = {name: gram(*pair) for name, pair in pairs.items()}
         t = mp.matrix(len(x), len(x))
-        for what, *how in steps:
+        for number, (what, *how) in enumerate(steps):
             if what == "p":
                 k = {name: pooled(one) for name, one in k.items()}
                 t = pooled(t)
@@ -56,7 +56,7 @@ def recursion(x, y, steps, end, bias, act):
             windows, factor = taps(k["xy"].rows, *how), mp.mpf(2) / how[0]
             k = {name: summed(one, windows, factor, bias) for name, one in k.items()}
             t = summed(t, windows, factor, 0) + k["xy"]
-            k, slopes = bent(k, x is y, DUALS[act])
+            k, slopes = bent(k, x is y, DUALS[act[number % len(act)]])
             t = mp.matrix([[t[p, q] * slopes[p, q] for q in range(t.cols)] for p in range(t.rows)])
         t += k["xy"]
         count = t.rows
@@ -104,7 +104,36 @@ def erf(k, q, other, same):
     return 2 / mp.pi * mp.asin(2 * k / mp.sqrt(both)), 4 / mp.pi / mp.sqrt(both - 4 * k**2)
 
 
-DUALS = {"relu": relu, "erf": erf}
+def gelu(k, q, other, same):
+    both = (1 + q) * (1 + other)
+    root = mp.sqrt(both - k**2)
+    part = mp.mpf(1) / 4 + mp.asin(k / mp.sqrt(both)) / (2 * mp.pi)
+    value = k * part + (k**2 / root + q * other * root) / (2 * mp.pi * both)
+    slope = k / root * (1 / root**2 + (1 - q * other) / both + 1)
+    return value, part + slope / (2 * mp.pi)
+
+
+def waves(k, q, other, same):
+    """Of sin(z) - z / 2, of which there is no closed form here."""
+    size, crossed = mp.exp(-(q + other) / 2), (mp.exp(-q / 2) + mp.exp(-other / 2)) / 2
+    return size * mp.sinh(k) + k / 4 - k * crossed, size * mp.cosh(k) + mp.mpf(1) / 4 - crossed
+
+
+def folded(k, q, other, same):
+    """Of |z| / 2 + sin(z), likewise, with a kink."""
+    value, slope = relu(k, q, other, same)  # of (z + |z|) / 2
+    size = mp.exp(-(q + other) / 2)
+    return value - k / 4 + size * mp.sinh(k), slope - mp.mpf(1) / 4 + size * mp.cosh(k)
+
+
+DUALS = {"relu": relu, "erf": erf, "gelu": gelu, "waves": waves, "folded": folded}
+FUNCTIONS = {
+    "relu": tp.relu,
+    "erf": tp.erf,
+    "gelu": tp.gelu,
+    "waves": lambda x: tp.sin(x) - x / 2,
+    "folded": lambda x: tp.abs(x) / 2 + tp.sin(x),
+}
 
 
 def bent(k, same, dual):
@@ -132,15 +161,21 @@ def hard(positions):
 
 ZERO, NONE = (3, 1, "zero"), (2, 1, "none")
 CASES = [
-    ([("c", *ZERO), ("c", *ZERO)], "mean", 3, True, "relu"),
-    ([("c", *ZERO), ("c", *ZERO)], "mean", 3, False, "relu"),
-    ([("c", 3, 2, "zero"), ("c", *NONE)], "flat", 5, True, "relu"),
-    ([("c", *ZERO), ("c", 2, 2, "none"), ("c", *ZERO)], "flat", 4, False, "relu"),
-    ([("c", *ZERO), ("p",), ("c", *NONE)], "mean", 4, True, "relu"),
-    ([("c", *ZERO), ("p",), ("c", *NONE)], "flat", 4, False, "relu"),
-    ([("c", *ZERO), ("c", *ZERO)], "mean", 3, True, "erf"),
-    ([("c", *ZERO), ("p",), ("c", *NONE)], "mean", 4, False, "erf"),
-    ([("c", *ZERO), ("c", 2, 2, "none"), ("c", *ZERO)], "flat", 4, False, "erf"),
+    ([("c", *ZERO), ("c", *ZERO)], "mean", 3, True, ["relu"]),
+    ([("c", *ZERO), ("c", *ZERO)], "mean", 3, False, ["relu"]),
+    ([("c", 3, 2, "zero"), ("c", *NONE)], "flat", 5, True, ["relu"]),
+    ([("c", *ZERO), ("c", 2, 2, "none"), ("c", *ZERO)], "flat", 4, False, ["relu"]),
+    ([("c", *ZERO), ("p",), ("c", *NONE)], "mean", 4, True, ["relu"]),
+    ([("c", *ZERO), ("p",), ("c", *NONE)], "flat", 4, False, ["relu"]),
+    ([("c", *ZERO), ("c", *ZERO)], "mean", 3, True, ["erf"]),
+    ([("c", *ZERO), ("p",), ("c", *NONE)], "mean", 4, False, ["erf"]),
+    ([("c", *ZERO), ("c", 2, 2, "none"), ("c", *ZERO)], "flat", 4, False, ["erf"]),
+    ([("c", *ZERO), ("c", *ZERO)], "mean", 3, True, ["gelu", "relu"]),
+    ([("c", *ZERO), ("c", *ZERO), ("c", *ZERO)], "mean", 3, False, ["relu", "gelu"]),
+    ([("c", *ZERO), ("p",), ("c", *NONE)], "mean", 4, False, ["waves"]),
+    ([("c", *ZERO), ("c", 2, 2, "none"), ("c", *ZERO)], "flat", 4, True, ["waves"]),
+    ([("c", *ZERO), ("c", *ZERO)], "mean", 3, True, ["folded"]),
+    ([("c", *ZERO), ("c", 2, 2, "none"), ("c", *ZERO)], "flat", 4, False, ["folded", "relu"]),
 ]
 
 
@@ -160,5 +195,6 @@ def test_errors_are_no_more_than_stated(steps, end, positions, bias, act):
             unit = float(mp.sqrt(exact[i, i][kind] * exact[j, j][kind]))
             assert abs(float(mp.mpf(matrix[i, j]) - values[kind])) <= found.error * unit
             assert matrix[i, j] == matrix[j, i]
-    pools = ("p",) in steps and act == "relu"
-    assert found.error < (1e-6 if pools else 1e-12)
+    # behind covariances, slopes at a kink of inputs 1e-8 apart have half of their digits
+    corner = {"relu", "folded"} & set(act) and (("p",) in steps or act != ["relu"])
+    assert found.error < (2e-6 if corner else 4e-12)

@@ -217,9 +217,19 @@ class _Tables:
     rough: float  # the size of a gap
 
 
-def _tables(function: Smooth, q: Array, largest: float, form: Array, least: int) -> _Tables:
+@dataclass(frozen=True, eq=False)
+class _Nodes:
+    """Shares of slopes at Chebyshev nodes in the angle and at nodes of sizes, and what was known."""
+
+    to: Array
+    sizes: Array
+    known: _Sizes
+    found: Array  # (angles, sizes, sizes)
+    steep: float  # the largest derivative by the angle
+
+
+def _at_nodes(function: Smooth, q: Array, largest: float, least: int) -> _Nodes:
     """Of a layer at variances q, for angles up to a largest one; of more degrees than ``least``."""
-    largest = min(max(largest * (1 + 1e-9), LEAST), math.pi)
     own = np.sqrt(q)
     top = own[[int(own.argmax())]]
     line = _settled(lambda count: _averages(function, top, count).layer.moments[:2], RADII)
@@ -232,22 +242,48 @@ def _tables(function: Smooth, q: Array, largest: float, form: Array, least: int)
             break
     else:
         raise NotSettled(ABRUPT)
-    count, scale = len(found), 2 / largest
-    series = np.tensordot(to_series(count), found, 1)
-    means = np.tensordot(to_series(count) @ _means(largest, count), found, 1)
+    bent = chebyshev.chebder(to_series(len(found)) @ found.reshape(len(found), -1))
+    turned = chebyshev.chebvander(2 * chebyshev_nodes(len(found)) - 1, len(found) - 2) @ bent
+    return _Nodes(to, sizes, known, found, STEEP * 2 / largest * float(np.abs(turned).max()))
+
+
+def _tables(function: Smooth, q: Array, largest: float, form: Array, least: int) -> _Tables:
+    """Of a layer at variances q, for angles up to a largest one; of more degrees than ``least``."""
+    largest = min(max(largest * (1 + 1e-9), LEAST), math.pi)
+    at = _at_nodes(function, q, largest, least)
+    count, to, known = len(at.found), at.to, at.known
+    series = np.tensordot(to_series(count), at.found, 1)
+    means = np.tensordot(to_series(count) @ _means(largest, count), at.found, 1)
     moments = at_inputs(to, known.layer.moments)
-    bent = chebyshev.chebder(series).reshape(count - 1, -1)
-    turned = chebyshev.chebvander(2 * chebyshev_nodes(count) - 1, count - 2) @ bent
-    gaps, rough = _gaps(known, sizes, form)
+    gaps, rough = _gaps(known, at.sizes, form)
     return _Tables(
         Layer(np.empty(0), 0, moments, (to @ known.layer.growth.T).T),
-        scale,
+        2 / largest,
         terms_of(cut(means), np.sqrt(moments[1]), to),
         terms_of(cut(series), np.sqrt(moments[1]), to),
         terms_of(gaps[None], np.ones(len(q)), to),
-        STEEP * scale * float(np.abs(turned).max()),
+        at.steep,
         rough,
     )
+
+
+def angle_tables(function: Smooth, q: Array) -> tuple[Array, Terms, Terms, float]:
+    """Mean squares, values and slopes in x = 2 angle / pi - 1, how much slopes turn with angles."""
+    at = _at_nodes(function, q, math.pi, 0)
+    count, known, sizes = len(at.found), at.known, at.sizes
+    moments, unit = at_inputs(at.to, known.layer.moments), np.sqrt(known.layer.moments[:2])
+    means = np.tensordot(_means(math.pi, count), at.found, 1)
+    gap = 1 - np.cos(math.pi * chebyshev_nodes(count))
+    tilt = sizes * unit[1] / unit[0]
+    shares = known.value / unit[0][:, None]
+    values = (shares * known.weights) @ shares.T - np.multiply.outer(tilt, tilt) * (
+        gap[:, None, None] * means
+    )
+    terms = [
+        terms_of(cut(np.tensordot(to_series(count), part, 1)), np.sqrt(own), at.to)
+        for part, own in zip((values, at.found), moments[:2], strict=True)
+    ]
+    return moments, terms[0], terms[1], at.steep
 
 
 def _by_angle(rays: _Rays, sizes: Array, unit: Array, largest: float, least: int) -> Array:

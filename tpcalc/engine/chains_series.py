@@ -36,7 +36,7 @@ CUT = 2e-16  # of terms of tables, relative to the largest
 MORE = (1.0, 1.5, 2.25, 3.4)  # times the nodes in sizes
 ABRUPT = "it changes too abruptly with the size of inputs"
 LONG = 128  # terms from which tables may be shorter
-COUNTS = (16, 24, 36, 54, 80)  # of their degrees
+COUNTS = (16, 24, 36, 54, 80, 120)  # of their degrees
 
 
 class NotSettled(Exception):
@@ -247,6 +247,17 @@ def _shortened(layer: Layer, low: float, high: float) -> Short | None:
     """Values and slopes by tables in the correlation, from its least to its largest; if shorter."""
     if layer.nodes is None or layer.coefficients.shape[1] < LONG:
         return None
+    short = tabled(layer, low, high)
+    if short is None:
+        return None
+    values, slopes, *_ = short
+    long = values[2][-1] + slopes[2][-1] + 3 * (values[2].size + slopes[2].size)
+    return None if long > layer.coefficients.shape[1] else short
+
+
+def tabled(layer: Layer, low: float, high: float) -> Short | None:
+    """Values and slopes by tables in the correlation; None if these do not end."""
+    assert layer.nodes is not None
     to, found, whole = layer.nodes
     half, middle = max((high - low) / 2, SAME), (high + low) / 2
     degrees = np.arange(found.shape[1]) * (2.0 if layer.parity else 1.0) + (layer.parity == 1)
@@ -267,8 +278,6 @@ def _shortened(layer: Layer, low: float, high: float) -> Short | None:
     values, slopes = (
         terms_of(cut(part), unit, to) for part, unit in zip(parts, units, strict=True)
     )
-    if values[2][-1] + slopes[2][-1] + 3 * (values[2].size + slopes[2].size) > found.shape[1]:
-        return None
     return values, slopes, 1 / half, -middle / half
 
 
@@ -316,6 +325,17 @@ def _moments(function: Smooth, sizes: Array, step: float) -> tuple[Array, Array]
     moments = [whole, *((part * part) @ weights for part in (slope, second, third))]
     growth = [moments[1] + (value * second) @ weights, moments[2] + (slope * third) @ weights]
     return np.array(moments), np.array(growth)
+
+
+def rounds_of(function: Smooth, terms: int) -> float:
+    """What values and slopes of a series may miss, of their own size."""
+    return EPS * (ROUNDINGS + math.sqrt(terms)) + function.tolerance
+
+
+def lost_of(layer: Layer, q: Array, rounds: float) -> Array:
+    """What slopes miss more: coefficients are as exact as values, of which a constant is a part."""
+    roots = np.sqrt(layer.moments[:2])
+    return rounds * np.maximum(roots[0] / np.sqrt(q) - roots[1], 0.0)
 
 
 Do = Callable[[Callable[[Index], None], tuple[int, int]], None]
@@ -414,10 +434,8 @@ def run_layers(gram: Gram, chain: Chain, function: Smooth, out: dict[str, Array]
         layer, over = layer_of(function, own.q, max(-low, high, 0.0)), sides(1 / np.sqrt(own.q))
         short = _shortened(layer, min(low, high), high)
         terms = layer.coefficients.shape[1]
-        rounds = EPS * (ROUNDINGS + math.sqrt(terms)) + function.tolerance
-        roots = np.sqrt(layer.moments[:2])
-        # coefficients are as exact as values: a constant leaves fewer digits of slopes
-        lost = 0.5 * rounds * np.maximum(roots[0] / np.sqrt(own.q) - roots[1], 0.0)
+        rounds = rounds_of(function, terms)
+        lost = 0.5 * lost_of(layer, own.q, rounds)
         table = own.advanced(form, layer, rounds)
         table[6] += lost
         mine, columns = sides(np.ascontiguousarray(layer.coefficients.T))

@@ -32,7 +32,7 @@ ROUNDINGS = 16.0  # of a gap
 
 
 @inlined
-def _turn(off: float, sine: float) -> Any:
+def turned(off: float, sine: float) -> Any:
     """How far an angle may be off whose cosine is."""
     most = math.sqrt(2.0 * off)
     if sine * sine <= off:
@@ -100,7 +100,7 @@ def _advance(
         error += after * (4.0 * EPS + own[3] + ends[t])
         covariance = (1.0 - after) / over
         added = error / over + abs(covariance) * (EPS + own[3] + ends[t])
-        turn = _turn(off, 2.0 * math.sqrt(part * (1.0 - part)))
+        turn = turned(off, 2.0 * math.sqrt(part * (1.0 - part)))
         turned = m * steep * (own[5] * n1[t]) * turn + pair
         w[t] = (keep + slope) * before + (covariance - keep * both * rho)
         f[t] = (keep + size) * f[t] + abs(before) * turned + added + EPS * abs(w[t])

@@ -17,11 +17,14 @@ import numpy as np
 from tpcalc.arrays import Array, Index
 from tpcalc.doors.budget import spend
 from tpcalc.doors.machine import available_cores
+from tpcalc.engine import planes_bends as bends
 from tpcalc.engine import planes_loops as loops
+from tpcalc.engine.chains_series import NotSettled, Smooth
 from tpcalc.engine.chains_duals import CLOSED
-from tpcalc.engine.chains_tables import EPS, NUMBERS
+from tpcalc.engine.chains_tables import EPS, NUMBERS, ROUNDINGS
 from tpcalc.engine.crew import carry_out
 from tpcalc.engine.planes_stages import INPUTS, Source, Stage
+from tpcalc.engine.planes_tables import tables_of
 from tpcalc.errors import EvaluationError
 from tpcalc.progress import Progress
 
@@ -52,7 +55,7 @@ class _Program:
         for s, stage in enumerate(stages):
             for source in stage.sources:
                 self.readers[source.stage].append(s)
-        self.followed = any(one.bend is not None and one.bend[0] != "abrelu" for one in stages)
+        self.followed = any(one.followed for one in stages)
         self.scaled = self._scaled()
         self.held = [not own or not all(self.scaled[s] for s in own) for own in self.readers]
         self.rates = self._rates()
@@ -139,11 +142,11 @@ class _Program:
         flags = [not self.scaled[s], self.held[s], stage.size]
         if s == INPUTS:
             flags[0] = self.held[s]
-        bent = 0
-        if stage.bend is not None:
-            closed = stage.bend[0] != "abrelu"
-            bent = loops.CLOSED + CLOSED.index(stage.bend[0]) if closed else 1
-        return [kind, *flags, *where, 0, 0, bent, first, self.followed]
+        bent, family = bends.CORNER if stage.bend is not None else 0, stage.shape[0]
+        if stage.followed:
+            smooth = family == "smooth"
+            bent = bends.PENDING if smooth else bends.FIRST_CLOSED + CLOSED.index(family)
+        return [kind, *flags, *where, 0, 0, bent, first, self.followed, 0]
 
     def _tap(self, source: Source | None, shift: int, places: Index, rate: float = 0.0) -> None:
         at = sum(map(len, self.places))
@@ -160,14 +163,15 @@ class _Program:
     def _form(self, s: int) -> list[float]:
         """The numbers of a stage."""
         stage = self.stages[s]
-        family, a, b, cosine = stage.bend or ("abrelu", 0.0, 1.0, 1.0)
+        family, a, b, cosine = stage.shape
         strength = a * a + b * b if family == "abrelu" else a * a
         own = [source.rate or 0.0 for source in stage.sources]
         turn = (a - b) * (a + b) / strength
         shape = [2 / math.pi * a * a / strength, turn, b * b / strength, math.sqrt(strength)]
         rates = self.rates[s], own[0] if own else 0.0
         norm = -1.0 if stage.norm is None else stage.norm
-        return [*shape, *rates, 0.0, cosine, 0.0, strength, 0.0, norm]
+        size = 1.0 if family == "abrelu" else strength  # of a|z| + bz values have it
+        return [*shape, *rates, 0.0, cosine, 0.0, size, 0.0, norm, EPS * ROUNDINGS]
 
     def numbers_kept(self, shape: tuple[int, ...], threads: int) -> int:
         """How many numbers are held beside the results."""
@@ -176,8 +180,7 @@ class _Program:
 
     def numbers(self, inputs: Array) -> tuple[Index, tuple[Any, ...]]:
         """Stages, and numbers of single inputs (N, positions, coordinates)."""
-        known = self.measured and not self.followed
-        labels = _labels(self.stages, inputs) if known else [np.zeros(0)] * len(self.stages)
+        labels = _labels(self.stages, inputs) if self.measured else []
         squares = [self._turned((inputs * inputs).sum(axis=2))]
         if not self.held[INPUTS]:
             lengths = np.sqrt((inputs * inputs).sum(axis=2))[..., None]
@@ -186,7 +189,7 @@ class _Program:
         rows, none = self.rows.copy(), np.zeros(0)
         taps, sizes, marked = [none], [none], [np.zeros(0, dtype=np.int64)]
         for s, stage in enumerate(self.stages):
-            rows[s, loops.SIZES] = sum(map(len, sizes))
+            rows[s, bends.SIZES] = sum(map(len, sizes))
             if s == INPUTS or stage.mean is not None:
                 squares += [np.ones((1, 1))] if s else []
                 sizes += [] if s else [np.sqrt(squares[0]).ravel()]
@@ -198,19 +201,19 @@ class _Program:
             if self.scaled[s]:
                 table *= 0.5 / np.where(root > 0, root, 1.0)
             else:
-                table *= 0.5 * (stage.bend[2] if self.followed and stage.bend else 1.0)
-            strength = self.forms[s, loops.STRENGTH]
-            rows[s, loops.TABLE] = sum(map(len, taps))
+                table *= 0.5 * (stage.shape[2] if stage.followed else 1.0)
+            strength = self.forms[s, bends.STRENGTH]
+            rows[s, bends.TABLE] = sum(map(len, taps))
             taps.append(table.ravel())
             after = root * strength if stage.norm is None else _ratio(root, square + stage.norm)
             numbers = [root, square, after]
             sizes.append(np.array([*numbers, *[root] * (self.counted - 3)]).ravel())
-            if self.measured and not self.followed:
-                marked.append(np.array([self._turned(labels[s])] * 3).ravel())
+            if self.measured:
+                marked.append(np.array([self._turned(labels[s])] * self.counted).ravel())
             squares.append(after**2)
         flat = np.concatenate([*taps, np.zeros(LANES)]), np.concatenate(sizes)
         tables = inputs, np.ascontiguousarray(columns), *flat, np.concatenate(marked)
-        return rows, tables
+        return rows, (*tables, none, np.zeros(0, dtype=np.int64))
 
     def _turned(self, numbers: Any) -> Any:
         """Numbers (N, positions), with inputs or positions last."""
@@ -245,7 +248,7 @@ class _Program:
     @property
     def counted(self) -> int:
         """Numbers of an input at a position of a stage."""
-        return NUMBERS + 1 if self.followed else 3
+        return NUMBERS + 2 if self.followed else 3
 
     @property
     def measured(self) -> bool:
@@ -263,7 +266,7 @@ class _Program:
         found = [np.sqrt((inputs * inputs).sum(axis=2))]
         unit = EPS * (1 + inputs.shape[2] / 64)
         rounding = np.full(len(self.stages), 8 * unit)
-        forms[INPUTS, loops.OFF] = EPS * (4 + inputs.shape[2] / 8)
+        forms[INPUTS, bends.OFF] = EPS * (4 + inputs.shape[2] / 8)
         for s, stage in enumerate(self.stages[1:], 1):
             rounding[s] = rounding[s - 1] + unit * (3 + self._taps(stage) / 4)
             shape = len(inputs), stage.size
@@ -271,24 +274,25 @@ class _Program:
                 found.append(self._size(2, shape, rows[s], sizes))
                 continue
             square = self._parallel(found, s)
-            strength = self.forms[s, loops.STRENGTH]
+            strength = self.forms[s, bends.STRENGTH]
             found.append(np.sqrt(square) * strength)
             if stage.bend is not None and known:
-                own = self._size(NUMBERS if self.followed else 0, shape, rows[s], sizes) ** 2
+                own = self._size(bends.ROOT if self.followed else 0, shape, rows[s], sizes) ** 2
                 ratio = np.where(own > 0, square / np.where(own > 0, own, 1.0), 0.0)
-                forms[s, loops.OFF] = rounding[s] * float(ratio.max(initial=1.0))
+                forms[s, bends.OFF] = rounding[s] * float(ratio.max(initial=1.0))
                 if stage.norm is not None:
-                    found[s] = np.sqrt(ratio) * self._size(2, shape, rows[s], sizes)
-                if self.followed:
-                    forms[s, loops.OFF] *= stage.bend[2] ** 2
+                    after = self._size(3 if self.followed else 2, shape, rows[s], sizes)
+                    found[s] = np.sqrt(ratio) * after
+                elif stage.followed:
+                    forms[s, bends.OFF] *= stage.shape[2] ** 2
                     found[s] = strength * self._size(3, shape, rows[s], sizes)
             elif stage.bend is not None:
-                forms[s, loops.OFF] = rounding[s]
+                forms[s, bends.OFF] = rounding[s]
         return rounding, found[-1][:, 0]
 
     def _size(self, place: int, shape: tuple[int, int], row: Index, sizes: Array) -> Array:
         """A number of inputs (N, positions) at a stage."""
-        start, count = row[loops.SIZES], shape[0] * shape[1]
+        start, count = row[bends.SIZES], shape[0] * shape[1]
         own = sizes[start + place * count : start + (place + 1) * count]
         found: Array = self._turned(own.reshape(shape[::-1] if self.over else shape))
         return found
@@ -355,6 +359,30 @@ class _Run:
         rows, self.tables = program.numbers(every)
         self.given: tuple[Any, ...] = rows, program.forms.copy(), *program.arrays
         self.rooms: list[Array] = []
+
+    def tabulate(self, alone: Index, own: tuple[Array, ...]) -> None:
+        """Make the tables of functions that have no closed dual, one stage after another."""
+        whole, (rows, forms, *rest) = self.given, self.given
+        sizes, terms, begins = self.tables[3], [np.zeros(0)], [np.zeros(0, dtype=np.int64)]
+        for s, stage in enumerate(self.program.stages):
+            if not isinstance(stage.bend, Smooth):
+                continue
+            self.given = rows[: s + 1], forms, *rest
+            self(alone, True, own, lambda fraction: None)
+            count = len(self.tables[0]) * stage.size
+            numbers = sizes[rows[s, bends.SIZES] :][: bends.LOOSE * count].reshape(-1, count)
+            try:
+                found = tables_of(stage.bend, numbers[bends.ROOT] ** 2)
+            except NotSettled as why:
+                number = sum(one.bend is not None for one in self.program.stages[: s + 1])
+                raise NotSettled(f"the function of layer {number}: {why}") from None
+            numbers[:NUMBERS] = found.numbers
+            rows[s, bends.BENT], rows[s, bends.TABLES] = found.bend, sum(map(len, begins))
+            forms[s, bends.KAPPA], forms[s, bends.ROUNDS] = found.steep, found.rounds
+            more = found.flat(sum(map(len, terms)), sum(map(len, begins)))
+            begins, terms = [*begins, more[0]], [*terms, more[1]]
+            self.tables = *self.tables[:5], np.concatenate(terms), np.concatenate(begins)
+        self.given = whole
 
     def __call__(
         self, pairs: Index, own: bool, to: tuple[Array, ...], report: Callable[[float], None]
@@ -429,6 +457,7 @@ def _filled(
     settle = partial(program.settle, every, run.given[0], run.given[1], run.tables[3])
     rounding, spread = settle(known=False)
     alone = np.array([(i, i, 1) for i in range(len(every))], dtype=np.int64)
+    run.tabulate(alone, (*own, np.zeros_like(own)))
     # errors of variances depend on lengths where these are not those of sums of orthogonal vectors
     for _ in range(2 if program.followed and not program.over else 1):
         if program.measured or not same:

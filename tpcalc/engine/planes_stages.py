@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 
 from tpcalc.arrays import Array, Index
+from tpcalc.engine.chains_series import Smooth
 
-Bend = tuple[str, float, float, float]
-"""The family of a function, and its numbers a, b and cos 2c (see ``Chain``)."""
+Bend = tuple[str, float, float, float] | Smooth
+"""The family of a function, and its numbers a, b and cos 2c (see ``Chain``); or any function."""
+IDENTITY = "abrelu", 0.0, 1.0, 1.0
 INPUTS = 0  # the number of the stage that inputs are
 
 
@@ -38,6 +40,18 @@ class Stage:
     mean: Any = None  # a sparse matrix: averages of the positions of the one source
     size: int = 1
     norm: float | None = None  # of vectors divided by sqrt(square + norm)
+
+    @property
+    def shape(self) -> tuple[str, float, float, float]:
+        """The family of its function, and the numbers of that."""
+        if isinstance(self.bend, Smooth):
+            return "smooth", 1.0, 1.0, 1.0
+        return self.bend or IDENTITY
+
+    @property
+    def followed(self) -> bool:
+        """Whether its function needs covariances with their errors."""
+        return self.shape[0] != "abrelu"
 
 
 def rated(stages: list[Stage]) -> tuple[Stage, ...]:

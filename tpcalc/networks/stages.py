@@ -8,7 +8,7 @@ strides, paddings, dilations and numbers of axes are nothing but other places.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import prod
@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from tpcalc.arrays import Array, Index
-from tpcalc.engine.planes_stages import INPUTS, Bend, Source, Stage, rated
+from tpcalc.engine.planes_stages import IDENTITY, INPUTS, Bend, Source, Stage, rated
 from tpcalc.exponents import as_ex
 from tpcalc.functions import Const, Expr, Par, Var, const
-from tpcalc.functions.expr import Add, Mul, Pow, split_coefficient, substitute
+from tpcalc.functions.expr import Add, Mul, Pow, add, mul, split_coefficient, substitute
 from tpcalc.names import what_of
 from tpcalc.networks.network import Architecture
 from tpcalc.program.base import Table, cone, references
@@ -144,6 +144,7 @@ class _Reading:
         kept = [node for node, used in zip(program.nodes, self.needed, strict=True) if used]
         self.uses = Counter(ref for node in kept for ref in references(node))
         self.values: dict[Ref, Value] = {}
+        self.applied: dict[Ref, Applied] = {}  # of values that may be stages by now
         self.stages: list[Stage] = []
         self.traits: list[Traits] = []
         self.order: dict[str, int] = {}  # of the axes of the inputs
@@ -152,13 +153,15 @@ class _Reading:
         """Of its one output."""
         program = self.program
         if len(self.outs) != 1 or _size(program.types[self.outs[0]].axes) != 1:
-            raise NoStages("it has several outputs")
+            raise NoStages("several outputs")
         for ref, node in enumerate(program.nodes):
             if not self.needed[ref]:
                 continue
             found = _READ(node, ref, self)
             self.values[ref] = found
-            if self.uses[ref] > 1 and program.types[ref].width and not isinstance(found, Family):
+            if isinstance(found, Applied):
+                self.applied[ref] = found
+            elif self.uses[ref] > 1 and program.types[ref].width and isinstance(found, Block):
                 self.values[ref] = self.kept(self.block(ref))
         out = self.values[self.outs[0]]
         if (
@@ -166,7 +169,7 @@ class _Reading:
             or out.averaged
             or not any(isinstance(one, Product) for one in out.terms)
         ):
-            raise NoStages("its output is no readout")
+            raise NoStages("an output that is no readout")
         self.sum(out, None)
         return self.stages
 
@@ -183,14 +186,26 @@ class _Reading:
                 raise NoStages(f"the function {found.expr.text}, {self.program.place(ref)}")
             found = self.values[ref] = self.sum(found.block, bend)
         if not isinstance(found, Block) or found.averaged:
-            raise NoStages(f"{self.program.place(ref)}")
+            raise NoStages(f"a value that is no vector, {self.program.place(ref)}")
         return found
+
+    def together(self, refs: Sequence[Ref]) -> tuple[Block, list[Expr]] | None:
+        """What vectors are functions of, if that is one block, and the functions."""
+        found = [self.applied.get(ref) for ref in refs]
+        both = [
+            (self.values[ref], Var(0)) if one is None else (one.block, one.expr)
+            for ref, one in zip(refs, found, strict=True)
+        ]
+        first = both[0][0]
+        if not isinstance(first, Block) or any(block is not first for block, _ in both):
+            return None
+        return first, [expr for _, expr in both]
 
     def weights(self, ref: Ref, role: str) -> Mark:
         """The mark of Gaussian weights that are used once."""
         family = self.values[ref]
         if not isinstance(family, Family) or family.mark is None or family.mark.role != role:
-            raise NoStages(f"{self.program.place(ref)}")
+            raise NoStages(f"what is no {role} weight, {self.program.place(ref)}")
         usual = family.law == "gaussian" and not family.along and family.mark.start != 0
         if not usual or self.uses[ref] != 1 or family.cov is not None or any(family.mean):
             raise NoStages(f"the weights {family.name!r}, {self.program.place(ref)}")
@@ -231,7 +246,7 @@ class _Reading:
 
     def normed(self, block: Block, eps: float) -> Block:
         """A Gaussian block, each of its vectors divided by sqrt(square + eps)."""
-        found = self.sum(block, ("abrelu", 0.0, 1.0, 1.0))
+        found = self.sum(block, IDENTITY)
         self.stages[-1] = replace(self.stages[-1], norm=eps)
         self.traits[-1] = _together([self.traits[term] for term in block.terms])
         return found
@@ -366,8 +381,13 @@ def _scale(node: Scale, ref: Ref, state: _Reading) -> Block:
     return Block(found.axes, found.terms)
 
 
-def _lincomb(node: LinComb, ref: Ref, state: _Reading) -> Block:
-    axes = state.axes(ref)
+def _lincomb(node: LinComb, ref: Ref, state: _Reading) -> Value:
+    axes, vectors = state.axes(ref), [term[2] for term in node.terms]
+    alone = all(scalar is None and not over for _, scalar, _, over in node.terms)
+    one = state.together(vectors) if alone and state.applied.keys() & set(vectors) else None
+    if one is not None and one[0].axes == axes:
+        parts = zip(node.terms, one[1], strict=True)
+        return Applied(one[0], add(mul((const(term[0]), expr)) for term, expr in parts))
     terms: dict[Any, Any] = {}
     for number, scalar, vector, over in node.terms:
         known = dict(state.axes(vector)) | (dict(state.axes(scalar)) if scalar is not None else {})
@@ -462,11 +482,12 @@ def _applied(node: Nonlin, ref: Ref, state: _Reading) -> Value:
         if not isinstance(average, Average) or average.kind != "mean":
             raise NoStages(f"a function of averages, {state.program.place(ref)}")
         expr = substitute(expr, {Par(place): const(0)})
+    one = state.together(node.vectors)
+    if one is not None and one[0].axes == state.axes(ref):
+        expr = substitute(expr, {Var(place): own for place, own in enumerate(one[1])})
+        return one[0] if expr == Var(0) else Applied(one[0], expr)
     if len(node.vectors) != 1:
-        raise NoStages(f"a function, {state.program.place(ref)}")
-    below = state.values[node.vectors[0]]
-    if isinstance(below, Applied):
-        return Applied(below.block, substitute(expr, {Var(0): below.expr}))
+        raise NoStages(f"a function of several vectors, {state.program.place(ref)}")
     block = state.block(node.vectors[0])
     return block if expr == Var(0) else Applied(block, expr)
 

@@ -20,13 +20,14 @@ from tpcalc.integrals.demand import Unknown
 from tpcalc.integrals.numeric import Numeric
 from tpcalc.networks.network import Architecture
 from tpcalc.networks.own import as_network, is_network
+from tpcalc.networks.stages import NoStages
 from tpcalc.passes.split import split
 from tpcalc.program.program import Program
 from tpcalc.progress import Progress
 from tpcalc.questions.kernel.entries import Found, Inputs
 from tpcalc.questions.kernel.errors import checked
 from tpcalc.questions.kernel.network import Network, chain_of, network, run_chain
-from tpcalc.questions.kernel.planes import run_stages, stages
+from tpcalc.questions.kernel.planes import is_tabled, run_stages, stages
 from tpcalc.questions.kernel.program import Trained, program_kernel, sampled
 from tpcalc.questions.kernel.tiles import tiled
 from tpcalc.results import Kernel, Method
@@ -39,6 +40,7 @@ LOST = 1e-9  # error of a fused chain from which on other ways are tried
 JUMPS = "Its NNGP is there, kinds='nngp'; a tangent kernel needs a slope, as that of tanh(10 z)."
 SAMPLED = 40  # inputs whose kernel particles may estimate: every pair is part of one program
 
+SLOW = "pairs of inputs went through the whole program, as loops over layers do not know {}"
 STANDARD = (
     "In the standard parameterization with one learning rate for all widths every hidden layer "
     "adds its width to the tangent kernel. That of networks with d inputs and finite widths n_1, "
@@ -262,15 +264,21 @@ def answer(
             best = chain.chain.family == "jump"  # what another way knows of an angle is no more
             if best or max(fused.error, fused.coincident or 0.0) <= LOST:
                 return fused
-    read = stages(task) if fused is None and method not in ("quadrature", "particles") else None
-    if read is not None:
-        return run_stages(read, task, threads, progress)
+    slow: tuple[str, ...] = ()
+    if fused is None and method not in ("quadrature", "particles"):
+        try:
+            read = stages(task)
+            if method == "auto" or not any(map(is_tabled, read)):
+                return run_stages(read, task, threads, progress)
+        except NoStages as reason:
+            slow = (SLOW.format(reason),)
     methods = chosen(method)
     why = ""
     if methods:
         try:
             found = tiled(task, Numeric(methods, follow=False), threads, progress)
-            return checked(task, found, methods)
+            found = checked(task, found, methods)
+            return replace(found, notes=(*found.notes, *slow))
         except Unknown as reason:
             if fused is not None:
                 return fused
@@ -280,7 +288,8 @@ def answer(
             f"method={method!r} does not give this kernel{why}.",
             hint="Use method='auto'.",
         )
-    return _sampled(task, methods, seed, progress, why)
+    found = _sampled(task, methods, seed, progress, why)
+    return replace(found, notes=(*found.notes, *slow))
 
 
 def _sampled(

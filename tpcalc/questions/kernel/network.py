@@ -252,14 +252,14 @@ def _chain(architecture: Architecture, exponents: Parameterization) -> Fused | N
     chain = Chain(name, a, b, depth, weights, biases, residual, *first, turn)
     if name != "smooth":
         return Fused(chain)
-    smooth = _smooth(net.activation)
+    smooth = smooth_of(net.activation)
     return None if smooth is None else Fused(chain, smooth)
 
 
 _known_chain = lru_cache(maxsize=64)(_chain)
 
 
-def _smooth(expr: Expr) -> Smooth | None:
+def smooth_of(expr: Expr) -> Smooth | None:
     """A function of arrays with its slope, of an activation that has one."""
     from tpcalc.engine.kernels_functions import compiled_space
 

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from tpcalc.engine.chains_series import NotSettled, Smooth
 from tpcalc.engine.planes_stages import Stage
 from tpcalc.exponents import Ex
 from tpcalc.networks.network import Architecture
@@ -14,27 +15,31 @@ from tpcalc.networks.stages import NoStages, stages_of
 from tpcalc.program.family import Mark
 from tpcalc.progress import Progress
 from tpcalc.questions.kernel.entries import Found
-from tpcalc.questions.kernel.network import SIMPLE, Network, family_of
+from tpcalc.questions.kernel.network import SIMPLE, Network, family_of, smooth_of
 from tpcalc.results import Method
 from tpcalc.training.parameterizations import Parameterization
 
 Stages = tuple[Stage, ...]
 
 
-def stages(task: Network) -> Stages | None:
-    """The stages of a network over positions; None where it is none that planes cover."""
-    if task.architecture.tokens < 2 or task.architecture.along_depth:
-        return None
+def stages(task: Network) -> Stages:
+    """The stages of a network.
+
+    Raises:
+        NoStages: It has none; the message names what is not covered.
+    """
+    if task.architecture.along_depth:
+        raise NoStages("weights along the depth")
     known = isinstance(task.architecture, Hashable)
     return (_known if known else _stages)(task.architecture, task.exponents, task.layers)
 
 
 def _stages(
     architecture: Architecture, exponents: Parameterization, layers: frozenset[int] | None
-) -> Stages | None:
+) -> Stages:
     table = exponents.exponents(architecture.hidden, 0)
     if any(table.mean):
-        return None
+        raise NoStages("weights with a mean")
 
     def rate(mark: Mark) -> float:
         keeps = exponents.power(mark, table) == mark.keeping
@@ -42,12 +47,10 @@ def _stages(
             raise NoStages(f"the scale of {mark.label!r}")
         return float(mark.rate) if layers is None or mark.layer in layers else 0.0
 
-    try:
-        found = stages_of(architecture, rate, family_of)
-    except NoStages:
-        return None
-    closed = {one.bend[0] != "abrelu" for one in found if one.bend is not None}
-    return found if closed != {True, False} and (closed == {False} or _positive(found)) else None
+    found = stages_of(architecture, rate, lambda expr: family_of(expr) or smooth_of(expr))
+    if any(one.followed for one in found) and not _positive(found):
+        raise NoStages("sums of the positions of a layer with factors of both signs")
+    return found
 
 
 def _positive(found: Stages) -> bool:
@@ -65,6 +68,9 @@ def run_stages(
 ) -> Found:
     """The kernels of a network over positions.
 
+    Raises:
+        NoStages: A function has no tables.
+
     Source: Novak et al., Bayesian deep convolutional networks with many channels are Gaussian
         processes (2019); Arora et al., On exact computation with an infinitely wide neural net
         (2019).
@@ -73,17 +79,25 @@ def run_stages(
 
     root = np.sqrt(task.left.scale)
     others = None if task.right is None else root * task.right.rows
-    kernels = plane_kernels(
-        root * task.left.rows, others, found, threads=threads, progress=progress
-    )
+    try:
+        kernels = plane_kernels(
+            root * task.left.rows, others, found, threads=threads, progress=progress
+        )
+    except NotSettled as why:
+        raise NoStages(str(why)) from None
     matrices = {kind: getattr(kernels, kind) for kind in task.kinds}
     asked = "ntk" in task.kinds
     return Found(
         matrices,
-        Method.EXACT,
+        Method.QUADRATURE if any(map(is_tabled, found)) else Method.EXACT,
         max(getattr(kernels, f"{kind}_error") for kind in task.kinds),
         None,
         True if asked else None,
         (SIMPLE,) if asked else (),
-        {"route": "planes of positions"},
+        {"route": "planes of positions" if task.architecture.tokens > 1 else "planes of layers"},
     )
+
+
+def is_tabled(stage: Stage) -> bool:
+    """Whether a stage has a function without a closed dual."""
+    return isinstance(stage.bend, Smooth)

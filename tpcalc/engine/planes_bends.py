@@ -1,0 +1,314 @@
+"""What ``planes_loops`` does to the sums of a row: functions, norms, and the form that others read.
+
+|z| and z keep half versines. Everything else has planes of covariances, with those of their errors
+(see ``chains_layers``): closed duals, functions by their tables in the correlation, and in the angle
+if they have a kink, as |z| and z have among the others. A slope at a kink turns with the angle,
+which a covariance near that of equal vectors hardly knows: equal ones are known by labels.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tpcalc.arrays import Array, Index
+from tpcalc.engine.chains_duals import CLOSED, closed
+from tpcalc.engine.chains_layers import advance, clenshaw, lengths
+from tpcalc.engine.chains_tables import EPS, NUMBERS
+from tpcalc.engine.chains_tiles import TINY, angle, arc
+from tpcalc.engine.chains_wedges import turned
+from tpcalc.engine.kernels_compile import exact, inlined, pointer
+
+SPARE = 6  # rows of a thread
+# What is applied: |z| and z, a closed dual and those behind it, tables in the correlation or in the
+# angle; variances are wanted, as those tables are still to be made.
+CORNER, FIRST_CLOSED = 1, 2
+TABLED = FIRST_CLOSED + len(CLOSED)
+KINKED, PENDING = TABLED + 1, TABLED + 2
+# Columns of a stage: what it is; whether it works with K, and whether its plane holds that; its
+# positions; its taps; its planes, and the pitch of their rows; numbers of inputs in it; its function;
+# whether it reads inputs alone; whether errors have planes, behind the two; where its tables are.
+(KIND, PLAIN, HELD, SIZE, BEGIN, END, VALUE, TANGENT, PITCH, TABLE, SIZES, BENT, FIRST, FOLLOWED,
+ TABLES) = range(15)  # fmt: skip
+# Numbers of a stage: kappa, tau and base of a |z| + b z (see ``chains_loops``); the rates of the
+# weights that read it, and of those that it has where it reads inputs; how far its v may be off;
+# of a closed dual cos 2b (see ``chains_duals``) and the three numbers of a layer of a chain; eps of
+# a norm, below 0 if there is none. Of tables kappa is how much slopes turn with the angle.
+KAPPA, TURN, BASE, STRENGTH, RATE, OWN, OFF, COSINE, STEP = range(9)
+NORM, ROUNDS = STEP + 3, STEP + 4
+# Numbers of an input at a position of a stage with errors, behind those of ``chains_layers``: its
+# size, and half of what its square may be off. Tables have their own in the first three.
+LOST, THIRD, OVER = range(3)
+ROOT, LOOSE = NUMBERS, NUMBERS + 1
+
+Numbers = tuple[Array, Array, Array, Array, Index, Array, Index]
+"""Of inputs: coordinates, those with inputs or positions last, taps, sizes and variances; labels,
+which are those of other positions where the same is read; terms of tables, and where they are."""
+Where = tuple[bool, int, int, int, int]
+"""Whether rows are over inputs, the input of rows, the first or the one of columns, how many there
+are, and the length of rows."""
+
+
+@exact
+def place_of(where: Where, base: int, size: int, p: int) -> tuple[int, int]:
+    """Where the first number of a row itself stands in a table, and those of its columns."""
+    over, i, j, count, _ = where
+    if over:
+        return base + p * count + i, base + p * count + j
+    return base + i * size + p, base + j * size
+
+
+@exact
+def columns_of(where: Where, base: int, place: int, size: int, p: int, table: Array) -> Array:
+    """Number ``place`` of a row's columns."""
+    start = place_of(where, base + place * size * where[3], size, p)[1]
+    found: Array = table[start : start + where[4]]
+    return found
+
+
+@exact
+def number_of(where: Where, base: int, place: int, size: int, p: int, table: Array) -> float:
+    """That of the row itself."""
+    found: float = table[place_of(where, base + place * size * where[3], size, p)[0]]
+    return found
+
+
+@inlined
+def _corner(u: float, kappa: float, turn: float, base: float) -> Any:
+    """Of a |z| + b z: the half versine after it, and the slope; a negative u is u - 1."""
+    far = 1.0 - u if u >= 0.0 else -u
+    near = (u >= 0.0) & (u <= 0.5)
+    s = u if near else far
+    root = math.sqrt(s)
+    x = kappa * root * angle(s)
+    after = (s if near else base + turn * s) - 0.5 * kappa * s * root * arc(s)
+    return (after if after > 0.0 else 0.0), (1.0 - x if near else x - turn)
+
+
+@exact
+def bent(to: int, also: int, width: int, form: Array, rate: float) -> None:
+    """A row through a |z| + b z, with what weights of a rate add."""
+    v, t = pointer(to), pointer(also)  # places: parts of arrays would be counted
+    kappa, turn, base = form[KAPPA], form[TURN], form[BASE]
+    for q in range(width):
+        after, slope = _corner(v[q], kappa, turn, base)
+        t[q] = t[q] * slope + rate * (1.0 - 2.0 * after)
+        v[q] = after
+
+
+@exact
+def _entered(v: Array, t: Array, rate: float, bent: bool) -> None:
+    """A row of sums of inputs, t of them 1 - v: tangent kernels, and v - 1 for ``bent``."""
+    for q in range(v.size):
+        near = v[q] <= 0.5
+        other = t[q]
+        t[q] = rate * (1.0 - 2.0 * v[q] if near else 2.0 * other - 1.0)
+        v[q] = v[q] if near | (not bent) else -max(other, TINY)
+
+
+@exact
+def _held(v: Array, t: Array, mine: float, others: Array, rate: float) -> None:
+    """K and T of a row of versines; those that weights of a rate read."""
+    for q in range(v.size):
+        size = mine * others[q]
+        k = size * (1.0 - 2.0 * v[q])
+        t[q] = size * t[q] + rate * k
+        v[q] = k
+
+
+@exact
+def _versines(
+    k: Array, t: Array, label: int, labels: Index, r: float, others: Array, form: Array,
+    worst: Array,
+) -> None:  # fmt: skip
+    """Versines of K, 0 of equal patches; ``worst``: errors that slopes bring to T in this unit."""
+    off, kappa = form[OFF], form[KAPPA]
+    for q in range(k.size):
+        size = r * others[q]
+        over = 1.0 / size if size > 0.0 else 0.0
+        v = 0.5 - 0.5 * (k[q] * over)
+        v = 0.0 if (v <= 0.0) | (labels[q] == label) else v
+        v = 1.0 if v > 1.0 else v
+        t[q] *= over
+        least = v if v <= 0.5 else 1.0 - v
+        wrong = 3.0 * kappa * off * abs(t[q]) / math.sqrt(least if least > off else off)
+        wrong = 0.0 if labels[q] == label else wrong
+        worst[q] = wrong if wrong > worst[q] else worst[q]
+        k[q] = v
+
+
+@exact
+def _bent_sums(
+    stage: Index, form: Array, numbers: Numbers, where: Where, p: int, v: Array, t: Array,
+    worst: Array,
+) -> None:  # fmt: skip
+    """A row of sums through a |z| + b z."""
+    size, base, table = stage[SIZE], stage[SIZES], numbers[3]
+    if stage[PLAIN]:
+        own, other = place_of(where, base, size, p)
+        label, labels = numbers[4][own], numbers[4][other : other + v.size]
+        others = columns_of(where, base, 0, size, p, table)
+        _versines(v, t, label, labels, table[own], others, form, worst[: v.size])
+    rate = 0.0 if stage[HELD] else form[RATE]
+    bent(v.ctypes.data, t.ctypes.data, v.size, form, rate)
+    if not stage[HELD]:
+        return
+    mine = number_of(where, base, 2, size, p, table)
+    _held(v, t, mine, columns_of(where, base, 2, size, p, table), form[RATE])
+
+
+@exact
+def _tabled(
+    which: int, stage: Index, numbers: Numbers, where: Where, p: int, x: Array, out: Array,
+    rest: Array,
+) -> None:  # fmt: skip
+    """Values (0) or slopes (1) of a row by their table."""
+    begins, count = numbers[6], stage[SIZE] * where[3]
+    head = begins[stage[TABLES] + 4 * which : stage[TABLES] + 4 * which + 4]
+    terms, own_start = head[1], place_of(where, 0, stage[SIZE], p)
+    rows = numbers[5][head[0] : head[0] + 2 * terms * count].reshape(2 * terms, count)
+    own = rows[:terms, own_start[0]].copy()
+    clenshaw(x, own, rows[terms:], begins[head[2] : head[2] + head[3]], own_start[1], out, rest)
+
+
+@exact
+def _turned(
+    stage: Index, kappa: float, numbers: Numbers, where: Where, p: int, k: Array, e: Array,
+    n1: Array, turns: Array, x: Array,
+) -> None:  # fmt: skip
+    """Half versines, or angles, of a row for a kink; how much slopes turn with errors of K."""
+    size, base, table, labels = stage[SIZE], stage[SIZES], numbers[3], numbers[4]
+    own, other = place_of(where, base, size, p)
+    over, loose = (
+        number_of(where, base, OVER, size, p, table),
+        number_of(where, base, LOOSE, size, p, table),
+    )
+    overs, ends = (
+        columns_of(where, base, OVER, size, p, table),
+        columns_of(where, base, LOOSE, size, p, table),
+    )
+    for q in range(k.size):
+        unit, same, both = over * overs[q], labels[own] == labels[other + q], loose + ends[q]
+        rho = 1.0 if same else min(max(k[q] * unit, -1.0), 1.0)
+        e[q] += abs(k[q]) * both
+        off = e[q] + EPS * abs(k[q])
+        v = 0.5 - 0.5 * rho
+        part = v if v <= 0.5 else 1.0 - v
+        most = turned(off * unit + both, 2.0 * math.sqrt(part * (1.0 - part)))
+        turns[q] = 0.0 if same | (off == 0.0) else kappa * n1[q] * most / off
+        turn = math.sqrt(part) * angle(part)
+        whole = 2.0 / math.pi * (turn if v <= 0.5 else math.pi - turn) - 1.0
+        x[q] = v if stage[BENT] == CORNER else whole
+
+
+@exact
+def _followed_sums(
+    stage: Index, form: Array, numbers: Numbers, where: Where, p: int, v: Array, t: Array,
+    e: Array, f: Array, spare: Array,
+) -> None:  # fmt: skip
+    """A row of sums through its function, errors followed."""
+    size, base, width, table, bend = stage[SIZE], stage[SIZES], v.size, numbers[3], stage[BENT]
+    own, value, slope, x = spare[2], spare[0][:width], spare[1][:width], spare[4][:width]
+    for k in range(NUMBERS):
+        own[k] = number_of(where, base, k, size, p, table)
+    r, others = (
+        number_of(where, base, ROOT, size, p, table),
+        columns_of(where, base, ROOT, size, p, table),
+    )
+    for q in range(width):
+        e[q] += form[OFF] * (r * others[q])
+        f[q] += form[OFF] * (r * others[q] + abs(t[q]))
+    b0, b1 = columns_of(where, base, 0, size, p, table), columns_of(where, base, 1, size, p, table)
+    b2, n0 = columns_of(where, base, 2, size, p, table), columns_of(where, base, 3, size, p, table)
+    p0, n1 = columns_of(where, base, 4, size, p, table), columns_of(where, base, 5, size, p, table)
+    p1, n2 = columns_of(where, base, 6, size, p, table), columns_of(where, base, 7, size, p, table)
+    if bend == CORNER or bend == KINKED:
+        n2, own[7] = spare[3][:width], own[5]
+        _turned(stage, form[KAPPA], numbers, where, p, v, e, n1, n2, x)
+    if bend == CORNER:
+        for q in range(width):
+            after, turn = _corner(x[q], form[KAPPA], form[TURN], form[BASE])
+            value[q], slope[q] = own[3] * n0[q] * (1.0 - 2.0 * after), own[5] * n1[q] * turn
+    elif bend < TABLED:
+        row, turn = bend - FIRST_CLOSED, form[COSINE]
+        closed(row, turn, v, value, slope, (own[0], own[1], own[2]), b0, b1, b2)
+    else:
+        if bend == TABLED:
+            for q in range(width):
+                x[q] = min(max(v[q] * (own[OVER] * b2[q]), -1.0), 1.0)
+        _tabled(0, stage, numbers, where, p, x, value, spare[5][:width])
+        _tabled(1, stage, numbers, where, p, x, slope, spare[5][:width])
+    advance(v, t, e, f, value, slope, own, n0, p0, n1, p1, n2, form[STEP : STEP + 3])
+    more = form[RATE] - 1.0  # the step has a rate of 1
+    for q in range(width):
+        t[q] += more * v[q]
+        f[q] += max(more, 0.0) * e[q]
+
+
+@exact
+def finish_row(
+    stage: Index, form: Array, numbers: Numbers, where: Where, p: int, v: Array, t: Array,
+    e: Array, f: Array, spare: Array, worst: Array,
+) -> None:  # fmt: skip
+    """What is applied to the sums of a row, in the form in which others read it."""
+    size, base, rate = stage[SIZE], stage[SIZES], form[RATE]
+    if stage[FIRST] and not stage[PLAIN]:
+        _entered(v, t, form[OWN], stage[BENT] == CORNER)
+    if stage[BENT] and stage[FOLLOWED]:
+        _followed_sums(stage, form, numbers, where, p, v, t, e, f, spare)
+    elif stage[BENT]:
+        _bent_sums(stage, form, numbers, where, p, v, t, worst)
+    elif not stage[HELD]:
+        for q in range(v.size):
+            t[q] += rate * (1.0 - 2.0 * v[q])
+    elif not stage[PLAIN]:
+        mine = number_of(where, base, 2, size, p, numbers[3])
+        _held(v, t, mine, columns_of(where, base, 2, size, p, numbers[3]), rate)
+    else:
+        for q in range(v.size):
+            t[q] += rate * v[q]
+        for q in range(f.size):
+            f[q] += rate * e[q]
+
+
+@exact
+def measure(
+    stage: Index, form: Array, table: Array, where: Where, room: Array, spare: Array
+) -> None:
+    """What pairs read of an input's positions, from their variances."""
+    count, size, bend = where[3], stage[SIZE], stage[BENT]
+    between, q = stage[TANGENT] - stage[VALUE], spare[3][:size]
+    loose, rounding = spare[4][:size], 0.0
+    for p in range(size):
+        place = stage[VALUE] + p * stage[PITCH] + (0 if where[0] else p)
+        q[p] = max(room[place], 0.0)
+        if stage[FOLLOWED]:
+            loose[p] = room[place + 2 * between] / q[p] + form[OFF] if q[p] > 0.0 else 0.0
+            rounding = max(rounding, loose[p])
+    if FIRST_CLOSED <= bend < TABLED:
+        numbers, last = np.empty((NUMBERS, size)), np.empty((5, size))
+        step = form[STEP : STEP + 3].reshape(1, 3)
+        lengths(bend - FIRST_CLOSED, form[COSINE], q, rounding, step, numbers, last)
+    for p in range(size):
+        place, r = place_of(where, stage[SIZES], size, p)[0], math.sqrt(q[p])
+        own = table[place :: size * count]
+        length, norm = r * form[STRENGTH], form[NORM]
+        if norm >= 0.0:
+            length = r / math.sqrt(q[p] + norm) if q[p] + norm > 0.0 else 0.0
+        if not stage[FOLLOWED]:
+            own[0], own[1], own[2] = r, q[p], length
+            continue
+        own[ROOT], own[LOOSE], over = r, 0.5 * loose[p], 1.0 / r if r > 0.0 else 0.0
+        if FIRST_CLOSED <= bend < TABLED:
+            for k in range(NUMBERS):
+                own[k] = numbers[k, p]
+            continue
+        if bend == CORNER:
+            n1 = length * over
+            own[3], own[5], own[7] = length, n1, length * over * over
+            own[LOST], own[THIRD] = form[ROUNDS] * n1, n1 * over * over if norm >= 0.0 else 0.0
+        own[OVER] = over
+        own[4] = 0.5 * (own[7] * loose[p] * q[p] + form[ROUNDS] * own[3])
+        own[6] = 0.5 * (own[THIRD] * loose[p] * q[p] + own[LOST])
