@@ -33,7 +33,7 @@ ACTIVATIONS = {  # theirs, and ours
     "gelu": ("stax.Gelu()", "gelu"),
     "sin": ("stax.Sin()", "sin"),
     "cos": ("stax.Cos()", "cos"),
-    "rbf": ("stax.Rbf(0.5)", "sin(z + 0.78539816339744831)*2^0.5"),
+    "rbf": ("stax.Rbf(0.5)", "sin(z + 0.78539816339744831)*1.4142135623730951"),
     "exp": ("stax.Exp()", "exp"),
     "gaussian": ("stax.Gaussian()", "exp(-z^2)"),
     "cubic": ("stax.Polynomial([.1, .5, .2, .1])", "0.1 + 0.5*z + 0.2*z^2 + 0.1*z^3"),

@@ -44,7 +44,7 @@ def residual(depth: int, alpha: str) -> tp.ResNet:
 class Row:
     """A row of the tables: K11, K12, T11, T12.
 
-    ``fused``: the chain has a compiled form, so that the closure is a second way to it.
+    ``fused``: the chain has a loop of its own, so that planes of layers are a second way to it.
     """
 
     net: tp.MLP | tp.ResNet
@@ -151,7 +151,7 @@ def scales(row: Row) -> list[float]:
 
 
 def every_layer(net: tp.MLP | tp.ResNet) -> Kernel:
-    """The kernel from its program, not from a compiled chain."""
+    """The kernel by planes of layers, not from a compiled chain."""
     return tp.kernel(net, X, layers=range(1, net.hidden + 2))
 
 
@@ -164,7 +164,8 @@ def test_peers_5_1(name: str) -> None:
     assert found.method is Method.EXACT
     assert 0 < found.error < 1e-10
     assert found.independent is True
-    assert ("route" in dict(found.provenance.settings)) == row.fused
+    route = dict(found.provenance.settings)["route"]
+    assert route == ("fused chain" if row.fused else "planes of layers")
 
 
 @pytest.mark.slow

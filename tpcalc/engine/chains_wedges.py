@@ -101,9 +101,9 @@ def _advance(
         covariance = (1.0 - after) / over
         added = error / over + abs(covariance) * (EPS + own[3] + ends[t])
         turn = turned(off, 2.0 * math.sqrt(part * (1.0 - part)))
-        turned = m * steep * (own[5] * n1[t]) * turn + pair
+        wrong = m * steep * (own[5] * n1[t]) * turn + pair
         w[t] = (keep + slope) * before + (covariance - keep * both * rho)
-        f[t] = (keep + size) * f[t] + abs(before) * turned + added + EPS * abs(w[t])
+        f[t] = (keep + size) * f[t] + abs(before) * wrong + added + EPS * abs(w[t])
         f[t] += keep * both * (off + EPS)
         high = max(high, after)
         half = 0.5 * after

@@ -124,6 +124,7 @@ class _Program:
         """A stage and its taps as loops read them."""
         stage, begin = self.stages[s], len(self.taps)
         kind = loops.DATA if s == INPUTS else loops.SUM if stage.mean is None else loops.MEAN
+        kind = loops.TIMES if stage.times is not None else kind
         for source in stage.sources:
             if stage.mean is not None:
                 ends = sum(map(len, self.places)) + len(stage.mean.indptr)
@@ -143,7 +144,7 @@ class _Program:
         if s == INPUTS:
             flags[0] = self.held[s]
         bent, family = bends.CORNER if stage.bend is not None else 0, stage.shape[0]
-        if stage.followed:
+        if family != "abrelu":
             smooth = family == "smooth"
             bent = bends.PENDING if smooth else bends.FIRST_CLOSED + CLOSED.index(family)
         return [kind, *flags, *where, 0, 0, bent, first, self.followed, 0]
@@ -168,10 +169,11 @@ class _Program:
         own = [source.rate or 0.0 for source in stage.sources]
         turn = (a - b) * (a + b) / strength
         shape = [2 / math.pi * a * a / strength, turn, b * b / strength, math.sqrt(strength)]
-        rates = self.rates[s], own[0] if own else 0.0
+        rates = self.rates[s] + stage.lift, own[0] if own else 0.0
         norm = -1.0 if stage.norm is None else stage.norm
         size = 1.0 if family == "abrelu" else strength  # of a|z| + bz values have it
-        return [*shape, *rates, 0.0, cosine, 0.0, size, 0.0, norm, EPS * ROUNDINGS]
+        last = norm, EPS * ROUNDINGS, stage.tilt, *(stage.times or (1.0, 1.0))
+        return [*shape, *rates, 0.0, cosine, 0.0, size, 0.0, *last]
 
     def numbers_kept(self, shape: tuple[int, ...], threads: int) -> int:
         """How many numbers are held beside the results."""
@@ -201,7 +203,7 @@ class _Program:
             if self.scaled[s]:
                 table *= 0.5 / np.where(root > 0, root, 1.0)
             else:
-                table *= 0.5 * (stage.shape[2] if stage.followed else 1.0)
+                table *= 0.5 * stage.dilation
             strength = self.forms[s, bends.STRENGTH]
             rows[s, bends.TABLE] = sum(map(len, taps))
             taps.append(table.ravel())
@@ -283,8 +285,9 @@ class _Program:
                 if stage.norm is not None:
                     after = self._size(3 if self.followed else 2, shape, rows[s], sizes)
                     found[s] = np.sqrt(ratio) * after
-                elif stage.followed:
-                    forms[s, bends.OFF] *= stage.shape[2] ** 2
+                elif self.followed:
+                    forms[s, bends.OFF] *= stage.dilation**2
+                    strength = math.sqrt(forms[s, bends.STEP + 1])
                     found[s] = strength * self._size(3, shape, rows[s], sizes)
             elif stage.bend is not None:
                 forms[s, bends.OFF] = rounding[s]
@@ -300,6 +303,9 @@ class _Program:
     def _parallel(self, lengths: list[Array], s: int) -> Array:
         """Squared lengths of a stage if all that it averages were parallel."""
         stage, count = self.stages[s], len(lengths[0])
+        if stage.times is not None:
+            each = (lengths[one.stage][:, one.places[:, 0]] ** 2 for one in stage.sources)
+            return np.asarray(stage.times[0] * math.prod(each))
         square: Array = np.zeros((count, stage.size))
         for factors, _ in stage.biases:
             square = square + np.square(factors)
@@ -347,6 +353,8 @@ def _labels(stages: Sequence[Stage], inputs: Array) -> list[Index]:
             total += np.where(source.places >= 0, parts, np.uint64(0)).sum(axis=2, dtype=np.uint64)
         for factors, _ in stage.biases:
             total += _mixed(np.ascontiguousarray(factors).view(np.uint64))
+        if stage.times is not None and stage.times[0] != stage.times[1]:  # noise of its own
+            total += _mixed(np.arange(total.size, dtype=np.uint64).reshape(total.shape))
         found.append(total)
     return [one.view(np.int64) for one in found]
 

@@ -35,9 +35,11 @@ KINKED, PENDING = TABLED + 1, TABLED + 2
 # Numbers of a stage: kappa, tau and base of a |z| + b z (see ``chains_loops``); the rates of the
 # weights that read it, and of those that it has where it reads inputs; how far its v may be off;
 # of a closed dual cos 2b (see ``chains_duals``) and the three numbers of a layer of a chain; eps of
-# a norm, below 0 if there is none. Of tables kappa is how much slopes turn with the angle.
+# a norm, below 0 if there is none; what values and slopes may miss; what parameters add to T before
+# the function; what a product is multiplied by, at one place of one input, and elsewhere. Of tables
+# kappa is how much slopes turn with the angle.
 KAPPA, TURN, BASE, STRENGTH, RATE, OWN, OFF, COSINE, STEP = range(9)
-NORM, ROUNDS = STEP + 3, STEP + 4
+NORM, ROUNDS, TILT, SAME, APART = range(STEP + 3, STEP + 8)
 # Numbers of an input at a position of a stage with errors, behind those of ``chains_layers``: its
 # size, and half of what its square may be off. Tables have their own in the first three.
 LOST, THIRD, OVER = range(3)
@@ -256,6 +258,9 @@ def finish_row(
     size, base, rate = stage[SIZE], stage[SIZES], form[RATE]
     if stage[FIRST] and not stage[PLAIN]:
         _entered(v, t, form[OWN], stage[BENT] == CORNER)
+    if form[TILT] > 0.0:
+        for q in range(v.size):
+            t[q] += form[TILT]
     if stage[BENT] and stage[FOLLOWED]:
         _followed_sums(stage, form, numbers, where, p, v, t, e, f, spare)
     elif stage[BENT]:

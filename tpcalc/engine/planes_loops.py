@@ -18,10 +18,11 @@ import numpy as np
 from numba import carray
 
 from tpcalc.arrays import Array, Index
-from tpcalc.engine.chains_tables import NUMBERS
+from tpcalc.engine.chains_tables import EPS, NUMBERS
 from tpcalc.engine.chains_tiles import NEAR
 from tpcalc.engine.kernels_compile import bits, exact, pointer
 from tpcalc.engine.planes_bends import (
+    APART,
     BEGIN,
     BENT,
     CORNER,
@@ -35,7 +36,7 @@ from tpcalc.engine.planes_bends import (
     PITCH,
     PLAIN,
     RATE,
-    ROOT,
+    SAME,
     SIZE,
     SIZES,
     SPARE,
@@ -53,7 +54,7 @@ from tpcalc.engine.planes_bends import (
 )
 from tpcalc.engine.planes_taps import TAP, first_taps, plain_taps, scaled_taps
 
-DATA, SUM, MEAN = range(3)  # inputs; sums of taps, and what is applied; averages over positions
+DATA, SUM, MEAN, TIMES = range(4)  # inputs; sums of taps, and what is applied; averages; products
 # Columns of a tap: the planes that it reads, and their pitch; how far off it is in each row, or
 # FAR; where its places are; whether it is a bias.
 FROM_VALUE, FROM_TANGENT, FROM_PITCH, FROM_SIZE, SHIFT, PLACES, BIAS = range(7)
@@ -195,6 +196,31 @@ def _average(stage: Index, program: Program, room: Array, buffer: Array) -> None
 
 
 @exact
+def _product(
+    stage: Index, form: Array, taps: Index, room: Array, where: Where, p: int, v: Array, t: Array,
+    e: Array, f: Array,
+) -> None:  # fmt: skip
+    """Products of what is independent, and of noise that each place of an input has for itself."""
+    v[:], t[:], e[:], f[:] = form[APART], 0.0, 0.0, 0.0
+    over, i, j, _, width = where
+    own = i - j if over else p
+    if (over and 0 <= own < width) or (i == j and not over):
+        v[own] = form[SAME]
+    for k in range(stage[BEGIN], stage[END]):
+        tap, between = taps[k], taps[k, FROM_TANGENT] - taps[k, FROM_VALUE]
+        start = tap[FROM_VALUE] + p * tap[FROM_PITCH]
+        x, y = room[start : start + width], room[start + between : start + between + width]
+        start += 2 * between
+        g, h = room[start : start + width], room[start + between : start + between + width]
+        for q in range(width):
+            f[q] = abs(v[q]) * h[q] + f[q] * (abs(x[q]) + g[q]) + abs(t[q]) * g[q] + e[q] * h[q]
+            e[q] = abs(v[q]) * g[q] + e[q] * (abs(x[q]) + g[q]) + EPS * abs(v[q] * x[q])
+            f[q] += e[q] * abs(y[q]) + 2.0 * EPS * abs(t[q] * x[q])
+            t[q] = t[q] * x[q] + v[q] * y[q]
+            v[q] *= x[q]
+
+
+@exact
 def _stage(
     s: int, own: bool, program: Program, numbers: Numbers, where: Where, room: Array, fixed: Array,
     far: Array, job: Index, spare: Array, worst: Array,
@@ -223,6 +249,8 @@ def _stage(
             c, d = b + between, b + 2 * between
             v, t = room[a : a + width], room[b : b + width]
             e, f = room[c : c + followed], room[d : d + followed]
+            if stage[KIND] == TIMES:
+                _product(stage, form, taps, room, wide, p, v, t, e, f)
             if stage[KIND] == DATA:
                 _data_row(stage, numbers[0], numbers[1], wide, p, form[RATE], v, t)
                 _data_errors(stage, form, numbers[3], wide, p, e, f)

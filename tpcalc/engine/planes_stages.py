@@ -40,6 +40,10 @@ class Stage:
     mean: Any = None  # a sparse matrix: averages of the positions of the one source
     size: int = 1
     norm: float | None = None  # of vectors divided by sqrt(square + norm)
+    tilt: float = 0.0  # what parameters add to tangent kernels before the function
+    lift: float = 0.0  # and after it, in units of kernels
+    # of a product of the sources: mean squares of a factor, of one place of an input, and of two
+    times: tuple[float, float] | None = None
 
     @property
     def shape(self) -> tuple[str, float, float, float]:
@@ -49,9 +53,14 @@ class Stage:
         return self.bend or IDENTITY
 
     @property
+    def dilation(self) -> float:
+        """The b of f(b z)."""
+        return 1.0 if self.shape[0] == "abrelu" else self.shape[2]
+
+    @property
     def followed(self) -> bool:
-        """Whether its function needs covariances with their errors."""
-        return self.shape[0] != "abrelu"
+        """Whether it needs covariances with their errors."""
+        return self.shape[0] != "abrelu" or self.tilt > 0 or self.times is not None
 
 
 def rated(stages: list[Stage]) -> tuple[Stage, ...]:

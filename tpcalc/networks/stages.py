@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -20,124 +19,59 @@ from tpcalc.arrays import Array, Index
 from tpcalc.engine.planes_stages import IDENTITY, INPUTS, Bend, Source, Stage, rated
 from tpcalc.exponents import as_ex
 from tpcalc.functions import Const, Expr, Par, Var, const
-from tpcalc.functions.expr import Add, Mul, Pow, add, mul, split_coefficient, substitute
+from tpcalc.functions.expr import Add, Mul, Pow, add, mul, split_coefficient, substitute, walk
+from tpcalc.functions.fn import slope_or_none
+from tpcalc.functions.form import slopes_of
 from tpcalc.names import what_of
 from tpcalc.networks.network import Architecture
+from tpcalc.networks.stage_values import (
+    Applied,
+    Average,
+    Block,
+    Noise,
+    NoStages,
+    Numbers,
+    Product,
+    Traits,
+    Value,
+    identity,
+    matrix_of,
+    places_of,
+    size_of,
+    together,
+)
 from tpcalc.program.base import Table, cone, references
 from tpcalc.program.family import Family, Mark
 from tpcalc.program.nodes import Data, Input, LinComb, MatMul, Moment, Node, Nonlin, Rename, Scale
 from tpcalc.program.program import Program
 from tpcalc.program.types import Axes, Ref
 
-
-class NoStages(Exception):
-    """A network that is none over positions; the message names what is not covered."""
-
-
-@dataclass(frozen=True, eq=False)
-class Product:
-    """Products of a family of weights with vectors: of each row the weights and what they meet."""
-
-    mark: Mark
-    weights: Index  # the member of the family in each row
-    read: Block
-
-
-@dataclass(frozen=True, eq=False)
-class Block:
-    """Vectors, or numbers, at the cells of axes: a matrix for each of what they are made of."""
-
-    axes: Axes
-    terms: dict[Any, Any]  # of stages by number, of products, of biases by mark: (cells, theirs)
-    averaged: bool = False  # an average of products that lacks its factor n
-
-
-@dataclass(frozen=True, eq=False)
-class Numbers:
-    """Given numbers at the cells of axes."""
-
-    axes: Axes
-    values: Array
-
-
-@dataclass(frozen=True, eq=False)
-class Applied:
-    """A function of a block that nothing has read so far."""
-
-    block: Block
-    expr: Expr
-
-
-@dataclass(frozen=True, eq=False)
-class Average:
-    """Numbers at cells: the mean of a block, that of its squares, or a function of these."""
-
-    block: Block
-    kind: str  # "mean"; "square", with eps added; "inverse", of the root of that
-    eps: float = 0.0
-
-
-Value = Block | Numbers | Family | Applied | Average
-
-
-@dataclass(frozen=True)
-class Traits:
-    """What a stage depends on: the families of its sum, none where it is no Gaussian, and all."""
-
-    outer: frozenset[str]
-    inner: frozenset[str]
-
-
 Rate = Callable[[Mark], float]
 Bent = Callable[[Expr], Bend | None]
+Mean = Callable[[Expr], float]
 
 
-def stages_of(network: Architecture, rate: Rate, bend: Bent) -> tuple[Stage, ...]:
+def stages_of(network: Architecture, rate: Rate, bend: Bent, mean: Mean) -> tuple[Stage, ...]:
     """The stages of a network with one output.
 
     Args:
         network: The network.
         rate: The rate of each parameter.
         bend: The family and the numbers of a function; None: it has no loop.
+        mean: The average of a function of a standard Gaussian.
 
     Raises:
         NoStages: It is more than sums of products with new weights, functions of one Gaussian
-            vector, and averages over positions.
+            vector, their products with each other and with noise, and averages over positions.
     """
-    return rated(_Reading(network.smallest, rate, bend).stages_read())
-
-
-def _size(axes: Axes) -> int:
-    return prod(size for _, size in axes)
-
-
-def _places(axes: Axes, target: Axes) -> Index:
-    """For each cell of some axes that of fewer axes."""
-    names = [name for name, _ in axes]
-    order = [names.index(name) for name, _ in target if name in names]
-    grid = np.arange(_size(axes)).reshape([size for _, size in axes]).transpose(order)
-    shape = [size if name in names else 1 for name, size in target]
-    found: Index = np.broadcast_to(grid.reshape(shape), [size for _, size in target]).ravel()
-    return found
-
-
-def _matrix(values: Any, rows: Any, columns: Any, shape: tuple[int, int]) -> Any:
-    from scipy.sparse import csr_matrix
-
-    found = csr_matrix((np.asarray(values, dtype=float), (rows, columns)), shape=shape)
-    found.sum_duplicates()
-    return found
-
-
-def _identity(size: int) -> Any:
-    return _matrix(np.ones(size), np.arange(size), np.arange(size), (size, size))
+    return rated(_Reading(network.smallest, rate, bend, mean).stages_read())
 
 
 class _Reading:
     """The way through a program, from its inputs on."""
 
-    def __init__(self, program: Program, rate: Rate, bend: Bent) -> None:
-        self.program, self.rate, self.bend = program, rate, bend
+    def __init__(self, program: Program, rate: Rate, bend: Bent, mean: Mean) -> None:
+        self.program, self.rate, self.bend, self.mean = program, rate, bend, mean
         outs = [ref for name, ref in program.outputs if what_of(name) == "f"]
         self.needed = cone(program.nodes, outs)
         self.outs = outs
@@ -145,6 +79,8 @@ class _Reading:
         self.uses = Counter(ref for node in kept for ref in references(node))
         self.values: dict[Ref, Value] = {}
         self.applied: dict[Ref, Applied] = {}  # of values that may be stages by now
+        self.made: dict[Applied, Block] = {}
+        self.parameters: list[Mark] = []
         self.stages: list[Stage] = []
         self.traits: list[Traits] = []
         self.order: dict[str, int] = {}  # of the axes of the inputs
@@ -152,7 +88,7 @@ class _Reading:
     def stages_read(self) -> list[Stage]:
         """Of its one output."""
         program = self.program
-        if len(self.outs) != 1 or _size(program.types[self.outs[0]].axes) != 1:
+        if len(self.outs) != 1 or size_of(program.types[self.outs[0]].axes) != 1:
             raise NoStages("several outputs")
         for ref, node in enumerate(program.nodes):
             if not self.needed[ref]:
@@ -181,25 +117,110 @@ class _Reading:
         """A block that is a value by now."""
         found = self.values[ref]
         if isinstance(found, Applied):
-            bend = self.bend(found.expr)
-            if bend is None:
-                raise NoStages(f"the function {found.expr.text}, {self.program.place(ref)}")
-            found = self.values[ref] = self.sum(found.block, bend)
+            if found not in self.made:
+                self.made[found] = self.bent(found, ref)
+            found = self.values[ref] = self.made[found]
         if not isinstance(found, Block) or found.averaged:
             raise NoStages(f"a value that is no vector, {self.program.place(ref)}")
         return found
 
-    def together(self, refs: Sequence[Ref]) -> tuple[Block, list[Expr]] | None:
-        """What vectors are functions of, if that is one block, and the functions."""
-        found = [self.applied.get(ref) for ref in refs]
-        both = [
-            (self.values[ref], Var(0)) if one is None else (one.block, one.expr)
-            for ref, one in zip(refs, found, strict=True)
-        ]
-        first = both[0][0]
-        if not isinstance(first, Block) or any(block is not first for block, _ in both):
-            return None
-        return first, [expr for _, expr in both]
+    def bent(self, applied: Applied, ref: Ref) -> Block:
+        """A stage of a function of a block, with what its parameters do to tangent kernels."""
+        base, place = applied.base, self.program.place(ref)
+        if not isinstance(base, Block):
+            raise NoStages(f"noise or parameters by themselves, {place}")
+        none = {Var(k): const(0) for k in range(1, len(self.parameters) + 1)}
+        function = substitute(applied.expr, none)
+        bend = None if function == Var(0) else self.bend(function)
+        if bend is None and function != Var(0):
+            raise NoStages(f"the function {function.text}, {place}")
+        slope, tilt, lift = slope_or_none(function, Var(0)), 0.0, 0.0
+        linear = function == Var(0) or slopes_of(function) is not None
+        for k, mark in enumerate(self.parameters, 1):
+            own = slope_or_none(applied.expr, Var(k))
+            rate = self.rate(mark) if own != const(0) else 0.0
+            if rate == 0.0:
+                continue
+            own = None if own is None else substitute(own, none)
+            shift, gain = _multiple(own, slope), _multiple(own, slope and mul((Var(0), slope)))
+            if shift is None and (gain is None or not linear):
+                raise NoStages(f"the parameter {mark.label!r} in {function.text}, {place}")
+            if shift is not None:
+                tilt += rate * shift**2
+            elif gain is not None:  # of what is linear on both sides of 0, z phi' is phi
+                lift += rate * gain**2
+        return self.sum(base, bend, tilt, lift)
+
+    def base(self, ref: Ref) -> Any:
+        """What a vector is a function of; None of a parameter that is 0 at the start."""
+        value = self.applied.get(ref, self.values[ref])
+        if isinstance(value, Applied):
+            return value.base
+        mark = value.mark if isinstance(value, Family) and not value.axes else None
+        return None if mark is not None and mark.role == "bias" and mark.start == 0 else value
+
+    @staticmethod
+    def is_function(base: Any, axes: Axes) -> bool:
+        """Whether functions of it are vectors at some axes."""
+        return isinstance(base, Block | Noise) and base.axes == axes
+
+    def functions(self, refs: Sequence[Ref]) -> list[Applied]:
+        """Vectors as functions of what they are made of."""
+        found = []
+        for ref in refs:
+            value = self.applied.get(ref, self.values[ref])
+            if isinstance(value, Family) and self.base(ref) is None and value.mark is not None:
+                self.parameters.append(value.mark)
+                value = self.values[ref] = Applied(None, Var(len(self.parameters)))
+            if isinstance(value, Block | Noise):
+                value = Applied(value, Var(0))
+            if not isinstance(value, Applied):
+                raise NoStages(f"a value that is no vector, {self.program.place(ref)}")
+            if value.base is None and self.uses[ref] != 1:
+                raise NoStages(f"parameters that are read twice, {self.program.place(ref)}")
+            found.append(value)
+        return found
+
+    def function(self, refs: Sequence[Ref], expr: Expr, ref: Ref) -> Value:
+        """A function of vectors that are functions of one block, or a product of functions."""
+        found, axes = self.functions(refs), self.axes(ref)
+        bases = list(dict.fromkeys(one.base for one in found if one.base is not None))
+        if not all(self.is_function(base, axes) for base in bases):
+            raise NoStages(f"a function of vectors of other axes, {self.program.place(ref)}")
+        if len(bases) < 2:
+            expr = substitute(expr, {Var(k): one.expr for k, one in enumerate(found)})
+            return Applied(bases[0] if bases else None, expr)
+        number, rest = split_coefficient(expr)
+        parts: dict[Any, list[Expr]] = {base: [] for base in bases}
+        for factor in rest.factors if isinstance(rest, Mul) else (rest,):
+            own = {found[k].base for k in range(len(found)) if _reads(factor, k)} - {None}
+            if len(own) > 1:
+                raise NoStages(f"a function of several vectors, {self.program.place(ref)}")
+            base = own.pop() if own else bases[0]
+            given = {Var(k): one.expr for k, one in enumerate(found) if _reads(factor, k)}
+            parts[base].append(substitute(factor, given))
+        return self.product({base: mul(own) for base, own in parts.items()}, float(number), ref)
+
+    def product(self, parts: dict[Any, Expr], number: float, ref: Ref) -> Block:
+        """A stage of products of independent vectors, and of noise."""
+        same = apart = number**2
+        traits, sources, axes, outer = [], [], self.axes(ref), frozenset[str]()
+        for base, expr in parts.items():
+            if isinstance(base, Noise):
+                same, apart = same * self.mean(expr**2), apart * self.mean(expr) ** 2
+                continue
+            base = self.kept(base)
+            traits += [self.traits[term] for term in base.terms]
+            outer = traits[-1].outer if expr == Var(0) else outer
+            block = self.bent(Applied(base, expr), ref) if expr != Var(0) else base
+            ((term, matrix),) = block.terms.items()
+            places = places_of(block.axes, axes)
+            sources.append(self.source(term, matrix[places])[0])
+        whole = together(traits)
+        if not whole.gaussian:
+            raise NoStages(f"a product of what is not Gaussian, {self.program.place(ref)}")
+        stage = Stage(tuple(sources), size=size_of(axes), times=(same, apart))
+        return Block(axes, self.add(stage, Traits(outer, whole.inner, False)).terms)
 
     def weights(self, ref: Ref, role: str) -> Mark:
         """The mark of Gaussian weights that are used once."""
@@ -216,7 +237,7 @@ class _Reading:
         self.stages.append(stage)
         self.traits.append(traits)
         number = len(self.stages) - 1
-        return Block((("", stage.size),), {number: _identity(stage.size)})
+        return Block((("", stage.size),), {number: identity(stage.size)})
 
     def kept(self, block: Block) -> Block:
         """A block that several read as a stage, if it is none."""
@@ -224,10 +245,12 @@ class _Reading:
             return block
         return self.sum(block, None)
 
-    def sum(self, block: Block, bend: Bend | None) -> Block:
+    def sum(
+        self, block: Block, bend: Bend | None, tilt: float = 0.0, lift: float = 0.0
+    ) -> Block:
         """A stage of what a block sums up, and of a function of it."""
         block = self.ordered(block)
-        size, sources, biases, traits = _size(block.axes), [], [], []
+        size, sources, biases, traits = size_of(block.axes), [], [], []
         for term, matrix in block.terms.items():
             if isinstance(term, Mark):
                 biases.append((matrix.toarray()[:, 0], self.rate(term)))
@@ -237,24 +260,25 @@ class _Reading:
             source, own = self.source(term, matrix)
             sources.append(source)
             traits.append(own)
-        found = _together(traits)
-        if bend is not None and not found.outer:
+        found = together(traits)
+        if bend is not None and not found.gaussian:
             raise NoStages("a function of what is not Gaussian")
-        outer = frozenset[str]() if bend is not None else found.outer
-        stage = Stage(tuple(sources), tuple(biases), bend, None, size)
-        return Block(block.axes, self.add(stage, Traits(outer, found.inner)).terms)
+        if bend is not None:
+            found = Traits(frozenset(), found.inner, False)
+        stage = Stage(tuple(sources), tuple(biases), bend, None, size, tilt=tilt, lift=lift)
+        return Block(block.axes, self.add(stage, found).terms)
 
     def normed(self, block: Block, eps: float) -> Block:
         """A Gaussian block, each of its vectors divided by sqrt(square + eps)."""
         found = self.sum(block, IDENTITY)
         self.stages[-1] = replace(self.stages[-1], norm=eps)
-        self.traits[-1] = _together([self.traits[term] for term in block.terms])
+        self.traits[-1] = together([self.traits[term] for term in block.terms])
         return found
 
     def ordered(self, block: Block) -> Block:
         """A block with its axes in the order of the inputs, so that neighbours stay neighbours."""
         axes = tuple(sorted(block.axes, key=lambda axis: self.order.get(axis[0], len(self.order))))
-        places = _places(block.axes, axes)
+        places = places_of(block.axes, axes)
         return Block(axes, {term: matrix[places] for term, matrix in block.terms.items()})
 
     def source(self, term: Product | int, matrix: Any) -> tuple[Source, Traits]:
@@ -266,7 +290,7 @@ class _Reading:
             return found, self.traits[term]
         ((stage, read),) = term.read.terms.items()
         shape = rows.nnz, matrix.shape[1]
-        joined = (_matrix(rows.data, np.arange(rows.nnz), rows.col, shape) @ read).tocoo()
+        joined = (matrix_of(rows.data, np.arange(rows.nnz), rows.col, shape) @ read).tocoo()
         at = rows.row[joined.row], term.weights[rows.col[joined.row]]
         shape = size, int(term.weights.max(initial=0)) + 1
         rate, names = self.rate(term.mark), frozenset([term.mark.label])
@@ -287,19 +311,16 @@ class _Reading:
         return Block(block.axes, terms)
 
 
-def _together(traits: list[Traits]) -> Traits:
-    """Of a sum of what is uncorrelated."""
-    for k, one in enumerate(traits):
-        for other in traits[:k]:
-            new = (one.outer and not one.outer & other.inner) or (
-                other.outer and not other.outer & one.inner
-            )
-            if not new:
-                raise NoStages("a sum of what is not independent")
-    inner = frozenset[str]().union(*(one.inner for one in traits))
-    all_outer = all(one.outer for one in traits)
-    outer = frozenset[str]().union(*(one.outer for one in traits)) if all_outer else frozenset()
-    return Traits(outer, inner)
+def _multiple(own: Expr | None, other: Expr | None) -> float | None:
+    """What times an expression another one is, if it is that at a glance."""
+    if own is None or other is None:
+        return None
+    (number, rest), (unit, same) = split_coefficient(own), split_coefficient(other)
+    return float(number) / float(unit) if rest == same else None
+
+
+def _reads(expr: Expr, k: int) -> bool:
+    return any(part == Var(k) for part in walk(expr))
 
 
 def _source(
@@ -314,20 +335,25 @@ def _source(
 
 
 def _data(node: Data, ref: Ref, state: _Reading) -> Block | Numbers:
-    size = _size(node.axes)
+    size = size_of(node.axes)
     if node.values:
         return Numbers(node.axes, np.array([float(one) for one in node.values]))
     if state.stages:
         raise NoStages("a second input")
-    found = state.add(Stage(size=size), Traits(frozenset(), frozenset()))
+    found = state.add(Stage(size=size), Traits(frozenset(), frozenset(), False))
     state.order = {name: place for place, (name, _) in enumerate(node.axes)}
     return Block(node.axes, found.terms)
 
 
-def _input(node: Input, ref: Ref, state: _Reading) -> Family:
+def _input(node: Input, ref: Ref, state: _Reading) -> Family | Noise:
+    family = node.family
     if node.cell is not None:
-        raise NoStages(f"a member of {node.family.name!r}")
-    return node.family
+        raise NoStages(f"a member of {family.name!r}")
+    if family.mark is None or family.mark.role != "noise":
+        return family
+    if family.law != "gaussian" or family.cov is not None or any(family.mean):
+        raise NoStages(f"noise {family.name!r} of another law")
+    return Noise(family.axes)
 
 
 def _rename(node: Rename, ref: Ref, state: _Reading) -> Block | Numbers:
@@ -347,20 +373,20 @@ def _product(state: _Reading, weights: Ref, role: str, read: Ref, axes: Axes) ->
     """The products of weights with a block, at some axes."""
     mark, block = state.weights(weights, role), state.block(read)
     if len(block.terms) != 1 or not all(isinstance(term, int) for term in block.terms):
-        block = state.kept(block)
-    places = _places(block.axes, axes)
+        block = state.sum(block, None)
+    places = places_of(block.axes, axes)
     read_at = Block(axes, {term: matrix[places] for term, matrix in block.terms.items()})
     if len(read_at.terms) != 1:
         raise NoStages("weights that meet a sum")
-    product = Product(mark, _places(state.axes(weights), axes), read_at)
-    return Block(axes, {product: _identity(_size(axes))})
+    product = Product(mark, places_of(state.axes(weights), axes), read_at)
+    return Block(axes, {product: identity(size_of(axes))})
 
 
 def _moment(node: Moment, ref: Ref, state: _Reading) -> Value:
     kind = _AVERAGES.get(node.fn.expr)
     if kind is not None and len(node.vectors) == 1 and not node.scalars:
         block = state.kept(state.block(node.vectors[0]))
-        if not _together([state.traits[term] for term in block.terms]).outer:
+        if not together([state.traits[term] for term in block.terms]).gaussian:
             raise NoStages(f"an average of what is not Gaussian, {state.program.place(ref)}")
         return Average(block, kind)
     if not node.fn.is_inner or len(node.vectors) != 2:
@@ -382,25 +408,42 @@ def _scale(node: Scale, ref: Ref, state: _Reading) -> Block:
 
 
 def _lincomb(node: LinComb, ref: Ref, state: _Reading) -> Value:
-    axes, vectors = state.axes(ref), [term[2] for term in node.terms]
-    alone = all(scalar is None and not over for _, scalar, _, over in node.terms)
-    one = state.together(vectors) if alone and state.applied.keys() & set(vectors) else None
-    if one is not None and one[0].axes == axes:
-        parts = zip(node.terms, one[1], strict=True)
-        return Applied(one[0], add(mul((const(term[0]), expr)) for term, expr in parts))
+    vectors, axes = [term[2] for term in node.terms], state.axes(ref)
+    if any(scalar is not None or over for _, scalar, _, over in node.terms):
+        return _summed(node.terms, axes, state)
+    bases = [state.base(vector) for vector in vectors]
+    some = {id(base): base for base in bases if base is not None}
+    lazy = any(
+        vector in state.applied or isinstance(base, Noise)
+        for vector, base in zip(vectors, bases, strict=True)
+    )
+    if lazy and len(some) < 2 and all(state.is_function(base, axes) for base in some.values()):
+        terms = (mul((const(term[0]), Var(k))) for k, term in enumerate(node.terms))
+        return state.function(vectors, add(terms), ref)
+    apart = zip(node.terms, bases, strict=True)
+    block = _summed([term for term, base in apart if base is not None], axes, state)
+    added = [term for term, base in zip(node.terms, bases, strict=True) if base is None]
+    if not added:
+        return block
+    found = zip(added, state.functions([term[2] for term in added]), strict=True)
+    return Applied(block, add([Var(0), *(mul((const(term[0]), one.expr)) for term, one in found)]))
+
+
+def _summed(given: Sequence[Any], axes: Axes, state: _Reading) -> Block:
+    """A sum of blocks with numbers in front."""
     terms: dict[Any, Any] = {}
-    for number, scalar, vector, over in node.terms:
+    for number, scalar, vector, over in given:
         known = dict(state.axes(vector)) | (dict(state.axes(scalar)) if scalar is not None else {})
         whole = (*axes, *((name, known[name]) for name in over))
         block, values = _term(state, scalar, vector, whole)
         values = float(number) * values
         kept = np.flatnonzero(values)
-        rows, columns = _places(axes, whole)[kept], _places(block.axes, whole)[kept]
-        matrix = _matrix(values[kept], rows, columns, (_size(axes), _size(block.axes)))
+        rows, columns = places_of(axes, whole)[kept], places_of(block.axes, whole)[kept]
+        matrix = matrix_of(values[kept], rows, columns, (size_of(axes), size_of(block.axes)))
         if any(_collide(matrix @ own, term) for term, own in block.terms.items()):
             block = state.kept(block)
-            columns = _places(block.axes, whole)[kept]
-            matrix = _matrix(values[kept], rows, columns, matrix.shape)
+            columns = places_of(block.axes, whole)[kept]
+            matrix = matrix_of(values[kept], rows, columns, matrix.shape)
         _add(terms, matrix, block)
     return state.averaged(Block(axes, terms))
 
@@ -423,21 +466,22 @@ def _collide(matrix: Any, term: Any) -> bool:
 
 def _term(state: _Reading, scalar: Ref | None, vector: Ref, whole: Axes) -> tuple[Block, Array]:
     """A term of a sum: a block, and numbers in front of its cells at all axes."""
-    ones = np.ones(_size(whole))
+    ones = np.ones(size_of(whole))
     factor, value = (None if scalar is None else state.values[scalar]), state.values[vector]
     if isinstance(factor, Block) and isinstance(value, Family):
         return _product(state, vector, "input", _checked(state, scalar), whole), ones
-    if isinstance(factor, Average) and factor.kind == "inverse" and factor.block is value:
-        return state.normed(factor.block, factor.eps), ones
+    if isinstance(factor, Average) and factor.kind == "inverse":
+        if state.block(vector) is factor.block:
+            return state.normed(factor.block, factor.eps), ones
     if isinstance(factor, Numbers):
-        ones = factor.values[_places(factor.axes, whole)]
+        ones = factor.values[places_of(factor.axes, whole)]
     elif factor is not None:
         raise NoStages(f"a product, {state.program.place(vector)}")
     if isinstance(value, Family):
         mark = state.weights(vector, "bias")
         if value.axes:
             raise NoStages(f"biases {value.name!r} that differ between positions")
-        return Block((), {mark: _identity(1)}), ones
+        return Block((), {mark: identity(1)}), ones
     block = state.block(vector)  # a window of a sum would hold it once for each of its cells
     return state.kept(block) if isinstance(factor, Numbers) else block, ones
 
@@ -458,18 +502,18 @@ def _nonlin(node: Nonlin, ref: Ref, state: _Reading) -> Value:
     terms: dict[Any, Any] = {}
     for part in expr.terms if isinstance(expr, Add) else (expr,):
         number, rest = split_coefficient(part)
-        given, blocks = np.full(_size(axes), float(number)), []
+        given, blocks = np.full(size_of(axes), float(number)), []
         for factor in rest.factors if isinstance(rest, Mul) else (rest,):
             value = state.values[node.scalars[factor.index]] if isinstance(factor, Par) else None
             if isinstance(value, Numbers):
-                given *= value.values[_places(value.axes, axes)]
+                given *= value.values[places_of(value.axes, axes)]
             else:
                 blocks.append(value)
         if len(blocks) != 1 or not isinstance(blocks[0], Block) or blocks[0].averaged:
             raise NoStages(f"a function of numbers, {state.program.place(ref)}")
         kept = np.flatnonzero(given)
-        columns = _places(blocks[0].axes, axes)[kept]
-        matrix = _matrix(given[kept], kept, columns, (len(given), _size(blocks[0].axes)))
+        columns = places_of(blocks[0].axes, axes)[kept]
+        matrix = matrix_of(given[kept], kept, columns, (len(given), size_of(blocks[0].axes)))
         _add(terms, matrix, blocks[0])
     return Block(axes, terms)
 
@@ -482,14 +526,9 @@ def _applied(node: Nonlin, ref: Ref, state: _Reading) -> Value:
         if not isinstance(average, Average) or average.kind != "mean":
             raise NoStages(f"a function of averages, {state.program.place(ref)}")
         expr = substitute(expr, {Par(place): const(0)})
-    one = state.together(node.vectors)
-    if one is not None and one[0].axes == state.axes(ref):
-        expr = substitute(expr, {Var(place): own for place, own in enumerate(one[1])})
-        return one[0] if expr == Var(0) else Applied(one[0], expr)
-    if len(node.vectors) != 1:
-        raise NoStages(f"a function of several vectors, {state.program.place(ref)}")
-    block = state.block(node.vectors[0])
-    return block if expr == Var(0) else Applied(block, expr)
+    if len(node.vectors) == 1 and expr == Var(0):
+        return state.applied.get(node.vectors[0], state.values[node.vectors[0]])
+    return state.function(node.vectors, expr, ref)
 
 
 def _of_average(node: Nonlin, ref: Ref, state: _Reading) -> Average:

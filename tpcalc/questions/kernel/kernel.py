@@ -20,7 +20,7 @@ from tpcalc.integrals.demand import Unknown
 from tpcalc.integrals.numeric import Numeric
 from tpcalc.networks.network import Architecture
 from tpcalc.networks.own import as_network, is_network
-from tpcalc.networks.stages import NoStages
+from tpcalc.networks.stage_values import NoStages
 from tpcalc.passes.split import split
 from tpcalc.program.program import Program
 from tpcalc.progress import Progress

@@ -10,8 +10,10 @@ import numpy as np
 from tpcalc.engine.chains_series import NotSettled, Smooth
 from tpcalc.engine.planes_stages import Stage
 from tpcalc.exponents import Ex
+from tpcalc.integrals.average import averages
 from tpcalc.networks.network import Architecture
-from tpcalc.networks.stages import NoStages, stages_of
+from tpcalc.networks.stage_values import NoStages
+from tpcalc.networks.stages import stages_of
 from tpcalc.program.family import Mark
 from tpcalc.progress import Progress
 from tpcalc.questions.kernel.entries import Found
@@ -47,7 +49,12 @@ def _stages(
             raise NoStages(f"the scale of {mark.label!r}")
         return float(mark.rate) if layers is None or mark.layer in layers else 0.0
 
-    found = stages_of(architecture, rate, lambda expr: family_of(expr) or smooth_of(expr))
+    found = stages_of(
+        architecture,
+        rate,
+        lambda expr: family_of(expr) or smooth_of(expr),
+        lambda expr: averages([expr], [[1]]).value.item(),
+    )
     if any(one.followed for one in found) and not _positive(found):
         raise NoStages("sums of the positions of a layer with factors of both signs")
     return found
