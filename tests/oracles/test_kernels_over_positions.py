@@ -20,8 +20,9 @@ def network(steps, end, positions, bias, act):
             if what == "p":
                 x = tp.layers.average_pool(x, "p", 2)
                 continue
+            shape, apart = how[:3], how[3] if how[3:] else 1
             layer = tp.layers.Conv(
-                t, t.n, next(sides), "p", *how, bias, f"2/{how[0]}", name=f"conv{number}"
+                t, t.n, next(sides), "p", *shape, bias, f"2/{how[0]}", apart, name=f"conv{number}"
             )
             x = FUNCTIONS[act[number % len(act)]](layer(x))
         if end == "flat":
@@ -32,14 +33,15 @@ def network(steps, end, positions, bias, act):
     return tp.network(forward, axes={"p": positions})
 
 
-def taps(positions, size, stride, padding):
+def taps(positions, size, stride, padding, apart=1):
     """For each window its places, None outside."""
-    margin = (size - 1) // 2 if padding == "zero" else 0
-    last = positions - 1 - margin if padding == "zero" else positions - size
-    return [
-        [place if 0 <= place < positions else None for place in range(start, start + size)]
-        for start in range(-margin, last + 1, stride)
-    ]
+    wide = (size - 1) * apart + 1
+    margin = 0 if padding == "none" else (size - 1) // 2 * apart
+    last = positions - wide if padding == "none" else positions - 1 - margin
+    found = [[start + apart * k for k in range(size)] for start in range(-margin, last + 1, stride)]
+    if padding == "circular":
+        return [[place % positions for place in window] for window in found]
+    return [[place if 0 <= place < positions else None for place in window] for window in found]
 
 
 def recursion(x, y, steps, end, bias, act):
@@ -167,6 +169,8 @@ CASES = [
     ([("c", *ZERO), ("c", 2, 2, "none"), ("c", *ZERO)], "flat", 4, False, ["relu"]),
     ([("c", *ZERO), ("p",), ("c", *NONE)], "mean", 4, True, ["relu"]),
     ([("c", *ZERO), ("p",), ("c", *NONE)], "flat", 4, False, ["relu"]),
+    ([("c", 3, 1, "circular"), ("c", 2, 1, "none", 3)], "flat", 5, True, ["relu"]),
+    ([("c", 3, 1, "zero", 2), ("c", *ZERO)], "mean", 4, False, ["relu"]),
     ([("c", *ZERO), ("c", *ZERO)], "mean", 3, True, ["erf"]),
     ([("c", *ZERO), ("p",), ("c", *NONE)], "mean", 4, False, ["erf"]),
     ([("c", *ZERO), ("c", 2, 2, "none"), ("c", *ZERO)], "flat", 4, False, ["erf"]),

@@ -17,7 +17,7 @@ from tpcalc.networks.tracer import NetworkTracer
 class Conv(Layer):
     """A convolution over one or several axes of positions, the same weights at all of them.
 
-    y_p = sum_k W_k x_{p stride + k - margin} + b. Entries of the weights are N(0, 1) like those of
+    y_p = sum_k W_k x_{p stride + k dilation - margin} + b. Entries of the weights are N(0, 1) like those of
     every map, so that a window of K cells has K times the variance; ``variance="1/K"``
     takes it out.
 
@@ -28,9 +28,11 @@ class Conv(Layer):
         axis: The axis of positions, or several: ``("y", "x")`` for images.
         size: How many cells a window has along each of them.
         stride: How far one window starts after the last.
-        padding: ``"zero"``: a window around every position; ``"none"``: windows inside alone.
+        padding: ``"zero"``: a window around every position; ``"circular"``: on a ring;
+            ``"none"``: windows inside alone.
         bias: Whether a bias is added.
         variance: Of the weights, as a factor in front of them.
+        dilation: How far the cells of a window are from each other.
         name: Its name, where no class keeps it.
 
     Raises:
@@ -63,6 +65,7 @@ class Conv(Layer):
         padding: str = PADDINGS[0],
         bias: bool | str = False,
         variance: Number | str = Fraction(1),
+        dilation: int = 1,
         *,
         name: str = "",
     ) -> None:
@@ -70,6 +73,7 @@ class Conv(Layer):
         self.size = whole(size, "the size", "Conv")
         self.stride = whole(stride, "the stride", "Conv")
         self.padding = word(padding, "the padding", "Conv", PADDINGS)
+        self.dilation = whole(dilation, "the dilation", "Conv")
         spread = as_rational(variance, "the variance of Conv")
         if spread <= 0:
             raise misuse(f"the variance of Conv is {variance}.", "It is larger than 0.")
@@ -89,5 +93,6 @@ class Conv(Layer):
             TraceError: An axis is not there, or no window fits.
         """
         for axis in self.axes:
-            x = windows(x, axis, self.size, self.stride, self.padding, f"k_{axis}")
+            own = self.size, self.stride, self.padding, f"k_{axis}", self.dilation
+            x = windows(x, axis, *own)
         return self.map(x)

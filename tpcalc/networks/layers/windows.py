@@ -11,11 +11,17 @@ from tpcalc.dsl.vectors import Vector
 from tpcalc.networks.layers.given import size_of, whole, word
 
 Block = TypeVar("Block", Vector, Scalar)
-PADDINGS = ("zero", "none")
+PADDINGS = ("zero", "none", "circular")
 
 
 def windows(
-    x: Block, axis: str, size: int, stride: int = 1, padding: str = "zero", offsets: str = "k"
+    x: Block,
+    axis: str,
+    size: int,
+    stride: int = 1,
+    padding: str = "zero",
+    offsets: str = "k",
+    dilation: int = 1,
 ) -> Block:
     """The cells around every position of an axis.
 
@@ -25,11 +31,14 @@ def windows(
         size: How many cells a window has.
         stride: How far one window starts after the last.
         padding: ``"zero"``: a window around every position, with zeros outside (of an even window
-            the longer side is to the right); ``"none"``: windows inside alone.
+            the longer side is to the right); ``"circular"``: the same on a ring; ``"none"``:
+            windows inside alone.
         offsets: The name of the axis along a window.
+        dilation: How far the cells of a window are from each other.
 
     Returns:
-        The block with an axis more: entry k of window p is x at place p stride + k - margin.
+        The block with an axis more: entry k of window p is x at place
+        p stride + k dilation - margin.
 
     Raises:
         TraceError: There is no such axis, a number is no count, or no window fits.
@@ -48,23 +57,28 @@ def windows(
     """
     places, what = size_of(x, axis, "a window"), "a window"
     size, stride = whole(size, "the size", what), whole(stride, "the stride", what)
-    padded = word(padding, "the padding", what, PADDINGS) == "zero"
+    padded, apart = word(padding, "the padding", what, PADDINGS) != "none", dilation
+    wide = (size - 1) * whole(apart, "the dilation", what) + 1
     if offsets in x.axes:
         raise misuse(
             f"the offsets of a window along {axis!r} would be a second axis {offsets!r}.",
             "Rename that of the block: x.renamed(k='m').",
         )
-    if size > places and not padded:
+    if wide > places and not padded:
         raise misuse(
-            f"a window of {size} cells does not fit along {axis!r}, which has {places}.",
+            f"a window over {wide} cells does not fit along {axis!r}, which has {places}.",
             "Take a smaller one, or padding='zero'.",
         )
-    margin = (size - 1) // 2 if padded else 0
-    starts = range(-margin, places - (1 + margin if padded else size) + 1, stride)
+    margin = (size - 1) // 2 * apart if padded else 0
+    starts = range(-margin, places - (1 + margin if padded else wide) + 1, stride)
+    ring = places if padding == "circular" else wide + places  # beyond all of them
     t, twin = Tracer(x.recorder), f"{axis}'"
     chosen = t.constant(
         [
-            [[int(place == start + step) for place in range(places)] for start in starts]
+            [
+                [int(place == (start + step * apart) % ring) for place in range(places)]
+                for start in starts
+            ]
             for step in range(size)
         ],
         (offsets, axis, twin),
