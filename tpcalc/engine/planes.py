@@ -19,8 +19,8 @@ from tpcalc.doors.budget import spend
 from tpcalc.doors.machine import available_cores
 from tpcalc.engine import planes_bends as bends
 from tpcalc.engine import planes_loops as loops
-from tpcalc.engine.chains_series import NotSettled, Smooth
 from tpcalc.engine.chains_duals import CLOSED
+from tpcalc.engine.chains_series import NotSettled, Smooth
 from tpcalc.engine.chains_tables import EPS, NUMBERS, ROUNDINGS
 from tpcalc.engine.crew import carry_out
 from tpcalc.engine.planes_stages import INPUTS, Source, Stage
@@ -291,7 +291,7 @@ class _Program:
                     found[s] = strength * self._size(3, shape, rows[s], sizes)
             elif stage.bend is not None:
                 forms[s, bends.OFF] = rounding[s]
-        return rounding, found[-1][:, 0]
+        return rounding, found[-1].ravel()
 
     def _size(self, place: int, shape: tuple[int, int], row: Index, sizes: Array) -> Array:
         """A number of inputs (N, positions) at a stage."""
@@ -368,15 +368,16 @@ class _Run:
         self.given: tuple[Any, ...] = rows, program.forms.copy(), *program.arrays
         self.rooms: list[Array] = []
 
-    def tabulate(self, alone: Index, own: tuple[Array, ...]) -> None:
+    def tabulate(self, alone: Index) -> None:
         """Make the tables of functions that have no closed dual, one stage after another."""
+        none = np.zeros((0, 0)), np.zeros((0, 0)), np.zeros((2, 0, 0))
         whole, (rows, forms, *rest) = self.given, self.given
         sizes, terms, begins = self.tables[3], [np.zeros(0)], [np.zeros(0, dtype=np.int64)]
         for s, stage in enumerate(self.program.stages):
             if not isinstance(stage.bend, Smooth):
                 continue
             self.given = rows[: s + 1], forms, *rest
-            self(alone, True, own, lambda fraction: None)
+            self(alone, True, none, lambda fraction: None)
             count = len(self.tables[0]) * stage.size
             numbers = sizes[rows[s, bends.SIZES] :][: bends.LOOSE * count].reshape(-1, count)
             try:
@@ -391,6 +392,16 @@ class _Run:
             begins, terms = [*begins, more[0]], [*terms, more[1]]
             self.tables = *self.tables[:5], np.concatenate(terms), np.concatenate(begins)
         self.given = whole
+
+    def check_zeros(self) -> None:
+        """A slope at 0 counts where tangent kernels of what is 0 do not vanish."""
+        rows, count = self.given[0], len(self.tables[0])
+        for s, stage in enumerate(self.program.stages):
+            start, size = rows[s, bends.SIZES], count * stage.size
+            roots = self.tables[3][start + bends.ROOT * size :][:size]
+            if stage.bend is not None and stage.shape[0] in ("abrelu", "smooth"):
+                if not (roots > 0).all():
+                    raise NotSettled("trained parameters in front of a function of what is 0")
 
     def __call__(
         self, pairs: Index, own: bool, to: tuple[Array, ...], report: Callable[[float], None]
@@ -423,6 +434,8 @@ def plane_kernels(
 ) -> PlaneKernels:
     """NNGP and tangent kernels of inputs (N, positions, coordinates), scaled as the first map is.
 
+    Rows and columns are those of inputs with all positions of the last stage.
+
     Source:
         Novak et al., Bayesian deep convolutional networks with many channels are Gaussian processes
         (2019), for the recursion; Arora et al., On exact computation with an infinitely wide
@@ -430,7 +443,8 @@ def plane_kernels(
     """
     count, other = len(inputs), inputs if others is None else others
     every = inputs if others is None else np.concatenate([inputs, others])
-    over = all(stage.mean is None for stage in stages)
+    outputs = stages[-1].size
+    over = outputs == 1 and all(stage.mean is None for stage in stages)
     largest = max(stage.size for stage in stages)
     width = min(len(other), max(MOST, CACHE // largest)) if over else 1
     shift = 0 if others is None else count
@@ -441,7 +455,8 @@ def plane_kernels(
     program = _program(stages, over, width)
     spend(
         f"a kernel of shape {(count, len(other))} over {largest} positions",
-        memory=16 * count * len(other) + 8 * program.numbers_kept(every.shape, threads),
+        memory=16 * count * len(other) * outputs**2
+        + 8 * program.numbers_kept(every.shape, threads),
         hint="Use fewer inputs, or threads=1.",
     )
     run = _Run(program, every, shift, threads)
@@ -451,7 +466,7 @@ def plane_kernels(
             progress(fraction, f"kernels of {count} x {len(other)} inputs, {len(stages)} stages")
 
     with np.errstate(all="ignore"):
-        return _filled(run, every, pairs, (count, len(other)), report)
+        return _filled(run, every, pairs, (count * outputs, len(other) * outputs), report)
 
 
 def _filled(
@@ -459,18 +474,21 @@ def _filled(
 ) -> PlaneKernels:
     """The kernels, after those of inputs with themselves where other inputs need them."""
     program, same = run.program, not run.shift
+    outputs = program.stages[-1].size
     followed = shape if program.followed else (0, 0)
     nngp, ntk, wrong = np.zeros(shape), np.zeros(shape), np.zeros((2, *followed))
-    own = np.zeros((2, len(every), 1))
+    own = np.zeros((2, len(every) * outputs, 1))
     settle = partial(program.settle, every, run.given[0], run.given[1], run.tables[3])
     rounding, spread = settle(known=False)
     alone = np.array([(i, i, 1) for i in range(len(every))], dtype=np.int64)
-    run.tabulate(alone, (*own, np.zeros_like(own)))
+    run.tabulate(alone)
     # errors of variances depend on lengths where these are not those of sums of orthogonal vectors
     for _ in range(2 if program.followed and not program.over else 1):
         if program.measured or not same:
             run(alone, True, (*own, np.zeros_like(own)), lambda fraction: None)
         rounding, spread = settle(known=True)
+    if any(stage.tilt for stage in program.stages):
+        run.check_zeros()
     worst = run(pairs, False, (nngp, ntk, wrong), report)
     for kernel in (nngp, ntk):
         if not np.isfinite(kernel).all():
@@ -490,7 +508,7 @@ def _filled(
         error = 2 * layers * rounding[-1] + (worst if place else 0.0)
         if program.followed:
             over = np.where(diagonal > 0, 1 / np.sqrt(diagonal), 0.0)
-            unit = np.multiply.outer(over[: shape[0]], over[run.shift :])
+            unit = np.multiply.outer(over[: shape[0]], over[run.shift * outputs :])
             errors.append(float((wrong[place] * unit).max(initial=0.0)))
             error = 2 * rounding[-1]
         errors[place:] = [sum(errors[place:]) + float(ratio.max(initial=0.0)) * error]

@@ -313,12 +313,13 @@ def run_planes(
                 _average(stages[s], program, room, buffer[:size])
             else:
                 _stage(s, own, program, numbers, where, room, fixed, far, job, spare, worst)
-        for q in range(width):
-            column = 0 if own else j - shift + q
-            nngp[i, column] = room[last[VALUE] + q]
-            ntk[i, column] = room[last[TANGENT] + q]
-            if last[FOLLOWED]:
-                between = last[TANGENT] - last[VALUE]
-                wrong[0, i, column] = room[last[TANGENT] + between + q]
-                wrong[1, i, column] = room[last[TANGENT] + 2 * between + q]
+        size, between = last[SIZE] if nngp.size else 0, last[TANGENT] - last[VALUE]
+        for p in range(size):
+            for q in range(p if own else 0, p + 1 if own else width if over else size):
+                row, column = i * size + p, 0 if own else (j - shift) * size + q
+                to = last[VALUE] + p * last[PITCH] + (0 if over and own else q)
+                nngp[row, column], ntk[row, column] = room[to], room[to + between]
+                if last[FOLLOWED]:
+                    wrong[0, row, column] = room[to + 2 * between]
+                    wrong[1, row, column] = room[to + 3 * between]
     return float(worst.max())

@@ -88,8 +88,8 @@ class _Reading:
     def stages_read(self) -> list[Stage]:
         """Of its one output."""
         program = self.program
-        if len(self.outs) != 1 or size_of(program.types[self.outs[0]].axes) != 1:
-            raise NoStages("several outputs")
+        if len(self.outs) != 1:
+            raise NoStages("several readouts")
         for ref, node in enumerate(program.nodes):
             if not self.needed[ref]:
                 continue
@@ -106,7 +106,11 @@ class _Reading:
             or not any(isinstance(one, Product) for one in out.terms)
         ):
             raise NoStages("an output that is no readout")
-        self.sum(out, None)
+        found = self.sum(out, None)
+        if found.axes != out.axes:
+            ((term, matrix),) = found.terms.items()
+            source, traits = self.source(term, matrix[places_of(found.axes, out.axes)])
+            self.add(Stage((source,), size=size_of(out.axes)), traits)
         return self.stages
 
     def axes(self, ref: Ref) -> Axes:
@@ -245,9 +249,7 @@ class _Reading:
             return block
         return self.sum(block, None)
 
-    def sum(
-        self, block: Block, bend: Bend | None, tilt: float = 0.0, lift: float = 0.0
-    ) -> Block:
+    def sum(self, block: Block, bend: Bend | None, tilt: float = 0.0, lift: float = 0.0) -> Block:
         """A stage of what a block sums up, and of a function of it."""
         block = self.ordered(block)
         size, sources, biases, traits = size_of(block.axes), [], [], []

@@ -92,7 +92,9 @@ def run_stages(
         )
     except NotSettled as why:
         raise NoStages(str(why)) from None
-    matrices = {kind: getattr(kernels, kind) for kind in task.kinds}
+    each = found[-1].size  # outputs of an input
+    shape = (len(task.left.rows), each, -1, each) if each > 1 else (len(task.left.rows), -1)
+    matrices = {kind: getattr(kernels, kind).reshape(shape) for kind in task.kinds}
     asked = "ntk" in task.kinds
     return Found(
         matrices,
