@@ -55,7 +55,6 @@ class _Program:
         for s, stage in enumerate(stages):
             for source in stage.sources:
                 self.readers[source.stage].append(s)
-        self.followed = any(one.followed for one in stages)
         self.scaled = self._scaled()
         self.held = [not own or not all(self.scaled[s] for s in own) for own in self.readers]
         self.rates = self._rates()
@@ -73,7 +72,7 @@ class _Program:
 
     def _scaled(self) -> list[bool]:
         """Which stages work with versines: those all of whose sources hold them."""
-        found = [stage.mean is None and not self.followed for stage in self.stages]
+        found = [stage.mean is None and not stage.followed for stage in self.stages]
         found[-1] = False
         while True:
             before = list(found)
@@ -104,7 +103,7 @@ class _Program:
         slots: list[list[int]] = []  # begin, size, and the last stage that reads what is there
         found, top = [], guard
         for s, stage in enumerate(self.stages):
-            size = (4 if self.followed else 2) * stage.size * self._pitch(s)
+            size = (4 if self.held[s] else 2) * stage.size * self._pitch(s)
             free = [slot for slot in slots if slot[2] < s and slot[1] >= size]
             if free:
                 slot = min(free, key=lambda one: one[1])
@@ -147,7 +146,7 @@ class _Program:
         if family != "abrelu":
             smooth = family == "smooth"
             bent = bends.PENDING if smooth else bends.FIRST_CLOSED + CLOSED.index(family)
-        return [kind, *flags, *where, 0, 0, bent, first, self.followed, 0]
+        return [kind, *flags, *where, 0, 0, bent, first, 0]
 
     def _tap(self, source: Source | None, shift: int, places: Index, rate: float = 0.0) -> None:
         at = sum(map(len, self.places))
@@ -177,7 +176,7 @@ class _Program:
 
     def numbers_kept(self, shape: tuple[int, ...], threads: int) -> int:
         """How many numbers are held beside the results."""
-        each = (stage.size * (self._taps(stage) + self.counted) for stage in self.stages)
+        each = (stage.size * (self._taps(stage) + bends.LOOSE) for stage in self.stages)
         return shape[0] * (2 * shape[1] * shape[2] + 2 * sum(each)) + threads * self.room
 
     def numbers(self, inputs: Array) -> tuple[Index, tuple[Any, ...]]:
@@ -208,10 +207,11 @@ class _Program:
             rows[s, bends.TABLE] = sum(map(len, taps))
             taps.append(table.ravel())
             after = root * strength if stage.norm is None else _ratio(root, square + stage.norm)
-            numbers = [root, square, after]
-            sizes.append(np.array([*numbers, *[root] * (self.counted - 3)]).ravel())
+            numbers = [root] * (bends.LOOSE + 1)
+            numbers[bends.LENGTH] = after
+            sizes.append(np.array(numbers).ravel())
             if self.measured:
-                marked.append(np.array([self._turned(labels[s])] * self.counted).ravel())
+                marked.append(np.array([self._turned(labels[s])] * len(numbers)).ravel())
             squares.append(after**2)
         flat = np.concatenate([*taps, np.zeros(LANES)]), np.concatenate(sizes)
         tables = inputs, np.ascontiguousarray(columns), *flat, np.concatenate(marked)
@@ -248,11 +248,6 @@ class _Program:
         return len(stage.biases) + sum(len(one.places.T) for one in stage.sources)
 
     @property
-    def counted(self) -> int:
-        """Numbers of an input at a position of a stage."""
-        return NUMBERS + 2 if self.followed else 3
-
-    @property
     def measured(self) -> bool:
         """Whether variances at positions need covariances of an input's own positions."""
         pairs = zip(self.stages, self.scaled, strict=True)
@@ -263,34 +258,34 @@ class _Program:
     ) -> tuple[Array, Array]:
         """The rounding of each stage, and how long its vectors are if all were parallel.
 
-        What is known of lengths says how far versines of K may be off.
+        What is known of lengths says how far K may be off before a function.
         """
-        found = [np.sqrt((inputs * inputs).sum(axis=2))]
+        found, largest = [np.sqrt((inputs * inputs).sum(axis=2))], [self.rates[INPUTS]]
         unit = EPS * (1 + inputs.shape[2] / 64)
         rounding = np.full(len(self.stages), 8 * unit)
         forms[INPUTS, bends.OFF] = EPS * (4 + inputs.shape[2] / 8)
+        forms[INPUTS, bends.ROUNDS] = self.rates[INPUTS] * forms[INPUTS, bends.OFF]
         for s, stage in enumerate(self.stages[1:], 1):
             rounding[s] = rounding[s - 1] + unit * (3 + self._taps(stage) / 4)
             shape = len(inputs), stage.size
+            largest.append(max((largest[one.stage] for one in stage.sources), default=0.0))
+            largest[s] += self.rates[s] + sum(rate for _, rate in stage.biases)
             if self.scaled[s]:  # sums of what is orthogonal
-                found.append(self._size(2, shape, rows[s], sizes))
+                found.append(self._size(bends.LENGTH, shape, rows[s], sizes))
+                forms[s, bends.OFF] = 2 * rounding[s]
+                forms[s, bends.ROUNDS] = 2 * s * rounding[s] * largest[s]
                 continue
             square = self._parallel(found, s)
-            strength = self.forms[s, bends.STRENGTH]
-            found.append(np.sqrt(square) * strength)
+            found.append(np.sqrt(square) * forms[s, bends.STRENGTH])
+            forms[s, bends.OFF] = rounding[s] * stage.dilation**2
             if stage.bend is not None and known:
-                own = self._size(bends.ROOT if self.followed else 0, shape, rows[s], sizes) ** 2
+                own = self._size(bends.ROOT, shape, rows[s], sizes) ** 2
                 ratio = np.where(own > 0, square / np.where(own > 0, own, 1.0), 0.0)
-                forms[s, bends.OFF] = rounding[s] * float(ratio.max(initial=1.0))
+                forms[s, bends.OFF] *= float(ratio.max(initial=1.0))
+                found[s] = self._size(bends.LENGTH, shape, rows[s], sizes)
+                found[s] = found[s] * math.sqrt(forms[s, bends.STEP + 1])
                 if stage.norm is not None:
-                    after = self._size(3 if self.followed else 2, shape, rows[s], sizes)
-                    found[s] = np.sqrt(ratio) * after
-                elif self.followed:
-                    forms[s, bends.OFF] *= stage.dilation**2
-                    strength = math.sqrt(forms[s, bends.STEP + 1])
-                    found[s] = strength * self._size(3, shape, rows[s], sizes)
-            elif stage.bend is not None:
-                forms[s, bends.OFF] = rounding[s]
+                    found[s] = found[s] * np.sqrt(ratio)
         return rounding, found[-1].ravel()
 
     def _size(self, place: int, shape: tuple[int, int], row: Index, sizes: Array) -> Array:
@@ -405,10 +400,9 @@ class _Run:
 
     def __call__(
         self, pairs: Index, own: bool, to: tuple[Array, ...], report: Callable[[float], None]
-    ) -> float:
-        """Fill both kernels; the largest error that slopes bring."""
+    ) -> None:
+        """Fill both kernels and their errors."""
         jobs = np.array_split(pairs, min(len(pairs), JOBS * self.threads))
-        worst = [0.0]
 
         def run(some: Index) -> None:
             try:
@@ -416,12 +410,10 @@ class _Run:
             except IndexError:
                 room = np.zeros(self.program.room)
             over, shift = self.program.over, self.shift
-            wrong = loops.run_planes(self.given, self.tables, over, own, some, shift, room, *to)
-            worst.append(wrong)
+            loops.run_planes(self.given, self.tables, over, own, some, shift, room, *to)
             self.rooms.append(room)
 
         carry_out([partial(run, some) for some in jobs], min(self.threads, len(jobs)), report)
-        return max(worst)
 
 
 def plane_kernels(
@@ -475,21 +467,20 @@ def _filled(
     """The kernels, after those of inputs with themselves where other inputs need them."""
     program, same = run.program, not run.shift
     outputs = program.stages[-1].size
-    followed = shape if program.followed else (0, 0)
-    nngp, ntk, wrong = np.zeros(shape), np.zeros(shape), np.zeros((2, *followed))
+    nngp, ntk, wrong = np.zeros(shape), np.zeros(shape), np.zeros((2, *shape))
     own = np.zeros((2, len(every) * outputs, 1))
     settle = partial(program.settle, every, run.given[0], run.given[1], run.tables[3])
     rounding, spread = settle(known=False)
     alone = np.array([(i, i, 1) for i in range(len(every))], dtype=np.int64)
     run.tabulate(alone)
     # errors of variances depend on lengths where these are not those of sums of orthogonal vectors
-    for _ in range(2 if program.followed and not program.over else 1):
+    for _ in range(2 if program.measured and not program.over else 1):
         if program.measured or not same:
             run(alone, True, (*own, np.zeros_like(own)), lambda fraction: None)
         rounding, spread = settle(known=True)
     if any(stage.tilt for stage in program.stages):
         run.check_zeros()
-    worst = run(pairs, False, (nngp, ntk, wrong), report)
+    run(pairs, False, (nngp, ntk, wrong), report)
     for kernel in (nngp, ntk):
         if not np.isfinite(kernel).all():
             raise EvaluationError(
@@ -503,15 +494,12 @@ def _filled(
             lower = np.tril_indices(len(kernel), -1)
             kernel.T[lower] = kernel[lower]
             own[place, :, 0] = kernel.diagonal()
-        diagonal, layers = own[place, :, 0], len(program.stages) if place else 1
+        diagonal = own[place, :, 0]
         ratio = np.where(diagonal > 0, spread**2 / diagonal, 0.0)
-        error = 2 * layers * rounding[-1] + (worst if place else 0.0)
-        if program.followed:
-            over = np.where(diagonal > 0, 1 / np.sqrt(diagonal), 0.0)
-            unit = np.multiply.outer(over[: shape[0]], over[run.shift * outputs :])
-            errors.append(float((wrong[place] * unit).max(initial=0.0)))
-            error = 2 * rounding[-1]
-        errors[place:] = [sum(errors[place:]) + float(ratio.max(initial=0.0)) * error]
+        over = np.where(diagonal > 0, 1 / np.sqrt(diagonal), 0.0)
+        unit = np.multiply.outer(over[: shape[0]], over[run.shift * outputs :])
+        followed = float((wrong[place] * unit).max(initial=0.0))
+        errors.append(followed + 2 * rounding[-1] * float(ratio.max(initial=0.0)))
     return PlaneKernels(nngp, ntk, *errors)
 
 

@@ -29,9 +29,10 @@ TABLED = FIRST_CLOSED + len(CLOSED)
 KINKED, PENDING = TABLED + 1, TABLED + 2
 # Columns of a stage: what it is; whether it works with K, and whether its plane holds that; its
 # positions; its taps; its planes, and the pitch of their rows; numbers of inputs in it; its function;
-# whether it reads inputs alone; whether errors have planes, behind the two; where its tables are.
-(KIND, PLAIN, HELD, SIZE, BEGIN, END, VALUE, TANGENT, PITCH, TABLE, SIZES, BENT, FIRST, FOLLOWED,
- TABLES) = range(15)  # fmt: skip
+# whether it reads inputs alone; where its tables are. What is held has two planes more for errors.
+KIND, PLAIN, HELD, SIZE, BEGIN, END, VALUE, TANGENT, PITCH, TABLE, SIZES, BENT, FIRST, TABLES = (
+    range(14)
+)
 # Numbers of a stage: kappa, tau and base of a |z| + b z (see ``chains_loops``); the rates of the
 # weights that read it, and of those that it has where it reads inputs; how far its v may be off;
 # of a closed dual cos 2b (see ``chains_duals``) and the three numbers of a layer of a chain; eps of
@@ -42,7 +43,7 @@ KAPPA, TURN, BASE, STRENGTH, RATE, OWN, OFF, COSINE, STEP = range(9)
 NORM, ROUNDS, TILT, SAME, APART = range(STEP + 3, STEP + 8)
 # Numbers of an input at a position of a stage with errors, behind those of ``chains_layers``: its
 # size, and half of what its square may be off. Tables have their own in the first three.
-LOST, THIRD, OVER = range(3)
+LOST, THIRD, OVER, LENGTH = range(4)
 ROOT, LOOSE = NUMBERS, NUMBERS + 1
 
 Numbers = tuple[Array, Array, Array, Array, Index, Array, Index]
@@ -111,54 +112,19 @@ def _entered(v: Array, t: Array, rate: float, bent: bool) -> None:
 
 
 @exact
-def _held(v: Array, t: Array, mine: float, others: Array, rate: float) -> None:
-    """K and T of a row of versines; those that weights of a rate read."""
+def _held(
+    stage: Index, form: Array, table: Array, where: Where, p: int, v: Array, t: Array, e: Array,
+    f: Array,
+) -> None:  # fmt: skip
+    """K and T of a row of versines, with what weights of a rate read, and their errors."""
+    size, base, rate = stage[SIZE], stage[SIZES], form[RATE]
+    mine = number_of(where, base, LENGTH, size, p, table)
+    others = columns_of(where, base, LENGTH, size, p, table)
     for q in range(v.size):
-        size = mine * others[q]
-        k = size * (1.0 - 2.0 * v[q])
-        t[q] = size * t[q] + rate * k
-        v[q] = k
-
-
-@exact
-def _versines(
-    k: Array, t: Array, label: int, labels: Index, r: float, others: Array, form: Array,
-    worst: Array,
-) -> None:  # fmt: skip
-    """Versines of K, 0 of equal patches; ``worst``: errors that slopes bring to T in this unit."""
-    off, kappa = form[OFF], form[KAPPA]
-    for q in range(k.size):
-        size = r * others[q]
-        over = 1.0 / size if size > 0.0 else 0.0
-        v = 0.5 - 0.5 * (k[q] * over)
-        v = 0.0 if (v <= 0.0) | (labels[q] == label) else v
-        v = 1.0 if v > 1.0 else v
-        t[q] *= over
-        least = v if v <= 0.5 else 1.0 - v
-        wrong = 3.0 * kappa * off * abs(t[q]) / math.sqrt(least if least > off else off)
-        wrong = 0.0 if labels[q] == label else wrong
-        worst[q] = wrong if wrong > worst[q] else worst[q]
-        k[q] = v
-
-
-@exact
-def _bent_sums(
-    stage: Index, form: Array, numbers: Numbers, where: Where, p: int, v: Array, t: Array,
-    worst: Array,
-) -> None:  # fmt: skip
-    """A row of sums through a |z| + b z."""
-    size, base, table = stage[SIZE], stage[SIZES], numbers[3]
-    if stage[PLAIN]:
-        own, other = place_of(where, base, size, p)
-        label, labels = numbers[4][own], numbers[4][other : other + v.size]
-        others = columns_of(where, base, 0, size, p, table)
-        _versines(v, t, label, labels, table[own], others, form, worst[: v.size])
-    rate = 0.0 if stage[HELD] else form[RATE]
-    bent(v.ctypes.data, t.ctypes.data, v.size, form, rate)
-    if not stage[HELD]:
-        return
-    mine = number_of(where, base, 2, size, p, table)
-    _held(v, t, mine, columns_of(where, base, 2, size, p, table), form[RATE])
+        unit = mine * others[q]
+        k = unit * (1.0 - 2.0 * v[q])
+        t[q] = unit * t[q] + rate * k
+        v[q], e[q], f[q] = k, form[OFF] * unit, form[ROUNDS] * unit
 
 
 @exact
@@ -206,7 +172,7 @@ def _turned(
 
 
 @exact
-def _followed_sums(
+def _bent_sums(
     stage: Index, form: Array, numbers: Numbers, where: Where, p: int, v: Array, t: Array,
     e: Array, f: Array, spare: Array,
 ) -> None:  # fmt: skip
@@ -252,30 +218,30 @@ def _followed_sums(
 @exact
 def finish_row(
     stage: Index, form: Array, numbers: Numbers, where: Where, p: int, v: Array, t: Array,
-    e: Array, f: Array, spare: Array, worst: Array,
+    e: Array, f: Array, spare: Array,
 ) -> None:  # fmt: skip
     """What is applied to the sums of a row, in the form in which others read it."""
-    size, base, rate = stage[SIZE], stage[SIZES], form[RATE]
-    if stage[FIRST] and not stage[PLAIN]:
-        _entered(v, t, form[OWN], stage[BENT] == CORNER)
-    if form[TILT] > 0.0:
+    rate = form[RATE]
+    if stage[PLAIN]:
+        if form[TILT] > 0.0:
+            for q in range(v.size):
+                t[q] += form[TILT]
+        if stage[BENT]:
+            _bent_sums(stage, form, numbers, where, p, v, t, e, f, spare)
+            return
         for q in range(v.size):
-            t[q] += form[TILT]
-    if stage[BENT] and stage[FOLLOWED]:
-        _followed_sums(stage, form, numbers, where, p, v, t, e, f, spare)
-    elif stage[BENT]:
-        _bent_sums(stage, form, numbers, where, p, v, t, worst)
+            t[q] += rate * v[q]
+            f[q] += rate * e[q]
+        return
+    if stage[FIRST]:
+        _entered(v, t, form[OWN], stage[BENT] == CORNER)
+    if stage[BENT]:
+        bent(v.ctypes.data, t.ctypes.data, v.size, form, 0.0 if stage[HELD] else rate)
     elif not stage[HELD]:
         for q in range(v.size):
             t[q] += rate * (1.0 - 2.0 * v[q])
-    elif not stage[PLAIN]:
-        mine = number_of(where, base, 2, size, p, numbers[3])
-        _held(v, t, mine, columns_of(where, base, 2, size, p, numbers[3]), rate)
-    else:
-        for q in range(v.size):
-            t[q] += rate * v[q]
-        for q in range(f.size):
-            f[q] += rate * e[q]
+    if stage[HELD]:
+        _held(stage, form, numbers[3], where, p, v, t, e, f)
 
 
 @exact
@@ -289,9 +255,8 @@ def measure(
     for p in range(size):
         place = stage[VALUE] + p * stage[PITCH] + (0 if where[0] else p)
         q[p] = max(room[place], 0.0)
-        if stage[FOLLOWED]:
-            loose[p] = room[place + 2 * between] / q[p] + form[OFF] if q[p] > 0.0 else 0.0
-            rounding = max(rounding, loose[p])
+        loose[p] = room[place + 2 * between] / q[p] + form[OFF] if q[p] > 0.0 else 0.0
+        rounding = max(rounding, loose[p])
     if FIRST_CLOSED <= bend < TABLED:
         numbers, last = np.empty((NUMBERS, size)), np.empty((5, size))
         step = form[STEP : STEP + 3].reshape(1, 3)
@@ -299,18 +264,15 @@ def measure(
     for p in range(size):
         place, r = place_of(where, stage[SIZES], size, p)[0], math.sqrt(q[p])
         own = table[place :: size * count]
-        length, norm = r * form[STRENGTH], form[NORM]
-        if norm >= 0.0:
-            length = r / math.sqrt(q[p] + norm) if q[p] + norm > 0.0 else 0.0
-        if not stage[FOLLOWED]:
-            own[0], own[1], own[2] = r, q[p], length
-            continue
         own[ROOT], own[LOOSE], over = r, 0.5 * loose[p], 1.0 / r if r > 0.0 else 0.0
         if FIRST_CLOSED <= bend < TABLED:
             for k in range(NUMBERS):
                 own[k] = numbers[k, p]
             continue
         if bend == CORNER:
+            length, norm = r * form[STRENGTH], form[NORM]
+            if norm >= 0.0:
+                length = r / math.sqrt(q[p] + norm) if q[p] + norm > 0.0 else 0.0
             n1 = length * over
             own[3], own[5], own[7] = length, n1, length * over * over
             own[LOST], own[THIRD] = form[ROUNDS] * n1, n1 * over * over if norm >= 0.0 else 0.0

@@ -28,7 +28,6 @@ from tpcalc.engine.planes_bends import (
     CORNER,
     END,
     FIRST,
-    FOLLOWED,
     HELD,
     KIND,
     OFF,
@@ -118,7 +117,7 @@ def _scattered(
 ) -> None:
     """What a tap reads that is no shift, one after the other."""
     between = tap[FROM_TANGENT] - tap[FROM_VALUE]
-    for plane in range(4 if stage[FOLLOWED] else 2):
+    for plane in range(4 if stage[PLAIN] else 2):
         start = tap[FROM_VALUE] + plane * between + at * tap[FROM_PITCH]
         for q in range(width):
             far[plane, q] = room[start + max(places[tap[PLACES] + q], 0)]
@@ -171,7 +170,7 @@ def _sum_row(
         first_taps(to, also, width, given, taken)
     else:
         scaled_taps(to, also, width, given, taken)
-    if stage[FOLLOWED]:
+    if stage[PLAIN]:
         _sum_errors(job, taken, width, to + further, also + further)
 
 
@@ -181,17 +180,17 @@ def _average(stage: Index, program: Program, room: Array, buffer: Array) -> None
     places, weights, tap = program[4], program[5], program[2][stage[BEGIN]]
     size, pitch, ends = stage[SIZE], stage[PITCH], tap[PLACES]
     for p in range(size):
-        for plane in range(4 if stage[FOLLOWED] else 2):
+        for plane in range(4):
             start = tap[FROM_VALUE] + plane * (tap[FROM_TANGENT] - tap[FROM_VALUE])
             to = stage[VALUE] + plane * (stage[TANGENT] - stage[VALUE]) + p * pitch
             buffer[:] = 0.0
             for n in range(places[ends + p], places[ends + p + 1]):
                 row = start + places[n] * tap[FROM_PITCH]
-                _add(buffer, weights[n], room[row : row + buffer.size])
+                _add(buffer, abs(weights[n]) if plane > 1 else weights[n], room[row : row + buffer.size])
             for q in range(size):
                 found = 0.0
                 for n in range(places[ends + q], places[ends + q + 1]):
-                    found += weights[n] * buffer[places[n]]
+                    found += (abs(weights[n]) if plane > 1 else weights[n]) * buffer[places[n]]
                 room[to + q] = found
 
 
@@ -223,13 +222,13 @@ def _product(
 @exact
 def _stage(
     s: int, own: bool, program: Program, numbers: Numbers, where: Where, room: Array, fixed: Array,
-    far: Array, job: Index, spare: Array, worst: Array,
+    far: Array, job: Index, spare: Array,
 ) -> None:  # fmt: skip
     """The planes of a stage."""
     stage, form, taps, places = program[0][s], program[1][s], program[2], program[4]
     wide = where[0], where[1], where[2], where[3], where[4] if where[0] else stage[SIZE]
     width, later, table = wide[4], own and stage[PLAIN] and stage[BENT], numbers[2]
-    followed = width if stage[FOLLOWED] else 0
+    followed = width if stage[HELD] else 0
     between = stage[TANGENT] - stage[VALUE]
     if stage[KIND] == SUM:
         _fixed(stage, taps, program[3], fixed)
@@ -256,7 +255,7 @@ def _stage(
                 _data_errors(stage, form, numbers[3], wide, p, e, f)
                 continue
             if (turn == 1 or not later) and stage[BENT] != PENDING:
-                finish_row(stage, form, numbers, wide, p, v, t, e, f, spare, worst)
+                finish_row(stage, form, numbers, wide, p, v, t, e, f, spare)
         if later and turn == 0:
             measure(stage, form, numbers[3], wide, room, spare)
 
@@ -294,7 +293,7 @@ def _all_loose(given: Numbers) -> Numbers:
 def run_planes(
     program: Program, numbers: Numbers, over: bool, own: bool, pairs: Index, shift: int,
     room: Array, nngp: Array, ntk: Array, wrong: Array,
-) -> float:  # fmt: skip
+) -> None:  # fmt: skip
     """Some pairs of inputs, or of one with a stretch of others; ``own``: their sizes are found."""
     stages, given, whole = program[0], numbers, room
     room, numbers = _loose(whole), _all_loose(given)
@@ -302,7 +301,6 @@ def run_planes(
     taps, widest = (stages[:, END] - stages[:, BEGIN]).max(), stages[:, PITCH].max()
     rows, buffer = np.zeros((8 * taps + 1, widest)), np.empty(stages[:, SIZE].max())
     spare = np.zeros((SPARE, max(widest, stages[:, SIZE].max(), NUMBERS)))
-    worst = np.zeros(widest)
     fixed, far, job = rows[: 4 * taps + 1], rows[4 * taps + 1 :], np.empty(TAP * taps, np.int64)
     for n in range(pairs.shape[0]):
         i, j, width = pairs[n, 0], pairs[n, 1], pairs[n, 2]
@@ -312,14 +310,12 @@ def run_planes(
                 size = program[2][stages[s, BEGIN], FROM_SIZE]
                 _average(stages[s], program, room, buffer[:size])
             else:
-                _stage(s, own, program, numbers, where, room, fixed, far, job, spare, worst)
+                _stage(s, own, program, numbers, where, room, fixed, far, job, spare)
         size, between = last[SIZE] if nngp.size else 0, last[TANGENT] - last[VALUE]
         for p in range(size):
             for q in range(p if own else 0, p + 1 if own else width if over else size):
                 row, column = i * size + p, 0 if own else (j - shift) * size + q
                 to = last[VALUE] + p * last[PITCH] + (0 if over and own else q)
                 nngp[row, column], ntk[row, column] = room[to], room[to + between]
-                if last[FOLLOWED]:
-                    wrong[0, row, column] = room[to + 2 * between]
-                    wrong[1, row, column] = room[to + 3 * between]
-    return float(worst.max())
+                wrong[0, row, column] = room[to + 2 * between]
+                wrong[1, row, column] = room[to + 3 * between]

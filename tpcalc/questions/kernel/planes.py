@@ -55,16 +55,15 @@ def _stages(
         lambda expr: family_of(expr) or smooth_of(expr),
         lambda expr: averages([expr], [[1]]).value.item(),
     )
-    if any(one.followed for one in found) and not _positive(found):
+    if not _positive(found):
         raise NoStages("sums of the positions of a layer with factors of both signs")
     return found
 
 
 def _positive(found: Stages) -> bool:
-    """Whether errors of sums add up: no tap or average has factors of both signs."""
+    """Whether errors of sums add up: no tap has factors of both signs."""
     taps = (row for one in found for source in one.sources for row in source.factors.T)
-    means = (one.mean.data for one in found if one.mean is not None)
-    return not any((row < 0).any() and (row > 0).any() for row in (*taps, *means))
+    return not any((row < 0).any() and (row > 0).any() for row in taps)
 
 
 _known = lru_cache(maxsize=16)(_stages)
