@@ -34,6 +34,7 @@ LANES = 8
 TAPS = 2**32  # more than there are
 MOST = 16  # inputs of a row, at the least
 JOBS = 8  # for each thread
+LITTLE = 8.0  # times the errors of inputs that are not computed anew
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +58,14 @@ class _Program:
                 self.readers[source.stage].append(s)
         self.scaled = self._scaled()
         self.held = [not own or not all(self.scaled[s] for s in own) for own in self.readers]
+        kinds = zip(stages, self.scaled, strict=True)
+        # sums of what has versines: their errors are products of a number of either input
+        self.fresh = [
+            not own and all(self.scaled[one.stage] for one in stage.sources) for stage, own in kinds
+        ]
+        every = [all(self.fresh[s] for s in own) for own in self.readers]
+        kept = zip(self.scaled, self.held, every, strict=True)
+        self.wide = [not own or (held and not fresh) for own, held, fresh in kept]
         self.rates = self._rates()
         self.planes, self.room = self._placed()
         self.taps: list[list[int]] = []
@@ -103,7 +112,7 @@ class _Program:
         slots: list[list[int]] = []  # begin, size, and the last stage that reads what is there
         found, top = [], guard
         for s, stage in enumerate(self.stages):
-            size = (4 if self.held[s] else 2) * stage.size * self._pitch(s)
+            size = (4 if self.wide[s] else 2) * stage.size * self._pitch(s)
             free = [slot for slot in slots if slot[2] < s and slot[1] >= size]
             if free:
                 slot = min(free, key=lambda one: one[1])
@@ -146,7 +155,7 @@ class _Program:
         if family != "abrelu":
             smooth = family == "smooth"
             bent = bends.PENDING if smooth else bends.FIRST_CLOSED + CLOSED.index(family)
-        return [kind, *flags, *where, 0, 0, bent, first, 0]
+        return [kind, *flags, *where, 0, 0, bent, first, 0, self.fresh[s], self.wide[s]]
 
     def _tap(self, source: Source | None, shift: int, places: Index, rate: float = 0.0) -> None:
         at = sum(map(len, self.places))
@@ -171,7 +180,7 @@ class _Program:
         rates = self.rates[s] + stage.lift, own[0] if own else 0.0
         norm = -1.0 if stage.norm is None else stage.norm
         size = 1.0 if family == "abrelu" else strength  # of a|z| + bz values have it
-        last = norm, EPS * ROUNDINGS, stage.tilt, *(stage.times or (1.0, 1.0))
+        last = norm, EPS * ROUNDINGS, stage.tilt, *(stage.times or (1.0, 1.0)), 0.0
         return [*shape, *rates, 0.0, cosine, 0.0, size, 0.0, *last]
 
     def numbers_kept(self, shape: tuple[int, ...], threads: int) -> int:
@@ -191,10 +200,14 @@ class _Program:
         taps, sizes, marked = [none], [none], [np.zeros(0, dtype=np.int64)]
         for s, stage in enumerate(self.stages):
             rows[s, bends.SIZES] = sum(map(len, sizes))
-            if s == INPUTS or stage.mean is not None:
-                squares += [np.ones((1, 1))] if s else []
-                sizes += [] if s else [np.sqrt(squares[0]).ravel()]
-                marked += [] if s else [np.zeros(squares[0].size, dtype=np.int64)]
+            if s == INPUTS:
+                sizes.append(np.sqrt(squares[0]).ravel())
+                marked.append(np.zeros(squares[0].size, dtype=np.int64))
+                continue
+            if stage.mean is not None:
+                squares.append(np.ones((1, 1)))
+                sizes.append(np.zeros((bends.LOOSE + 1) * len(inputs) * stage.size))
+                marked.append(np.zeros(sizes[-1].size if self.measured else 0, dtype=np.int64))
                 continue
             table = self._table(squares, s)
             square = np.einsum("kab,kab->ab", table, table)
@@ -264,7 +277,7 @@ class _Program:
         unit = EPS * (1 + inputs.shape[2] / 64)
         rounding = np.full(len(self.stages), 8 * unit)
         forms[INPUTS, bends.OFF] = EPS * (4 + inputs.shape[2] / 8)
-        forms[INPUTS, bends.ROUNDS] = self.rates[INPUTS] * forms[INPUTS, bends.OFF]
+        forms[INPUTS, bends.BEGUN] = self.rates[INPUTS] * forms[INPUTS, bends.OFF]
         for s, stage in enumerate(self.stages[1:], 1):
             rounding[s] = rounding[s - 1] + unit * (3 + self._taps(stage) / 4)
             shape = len(inputs), stage.size
@@ -272,8 +285,8 @@ class _Program:
             largest[s] += self.rates[s] + sum(rate for _, rate in stage.biases)
             if self.scaled[s]:  # sums of what is orthogonal
                 found.append(self._size(bends.LENGTH, shape, rows[s], sizes))
-                forms[s, bends.OFF] = 2 * rounding[s]
-                forms[s, bends.ROUNDS] = 2 * s * rounding[s] * largest[s]
+                forms[s, bends.OFF] = rounding[s]
+                forms[s, bends.BEGUN] = s * largest[s] * forms[s, bends.OFF]
                 continue
             square = self._parallel(found, s)
             found.append(np.sqrt(square) * forms[s, bends.STRENGTH])
@@ -286,6 +299,10 @@ class _Program:
                 found[s] = found[s] * math.sqrt(forms[s, bends.STEP + 1])
                 if stage.norm is not None:
                     found[s] = found[s] * np.sqrt(ratio)
+            if self.fresh[s]:
+                forms[s, bends.BEGUN] = s * largest[s] * forms[s, bends.OFF]
+            if stage.bend is None:
+                self._size(bends.ROOT, shape, rows[s], sizes)[:] = found[s]
         return rounding, found[-1].ravel()
 
     def _size(self, place: int, shape: tuple[int, int], row: Index, sizes: Array) -> Array:
@@ -388,6 +405,18 @@ class _Run:
             self.tables = *self.tables[:5], np.concatenate(terms), np.concatenate(begins)
         self.given = whole
 
+    def loosened(self, before: Array) -> bool:
+        """Let numbers of inputs have what errors of K are more than before, if that is little."""
+        rows, forms, count = self.given[0], self.given[1], len(self.tables[0])
+        more = forms[:, bends.OFF] / np.where(before > 0, before, 1.0)
+        most = float(more.max(initial=1.0, where=before > 0))  # errors are linear in these
+        for s, stage in enumerate(self.program.stages):
+            if stage.bend is not None and not self.program.scaled[s] and most <= LITTLE:
+                own = self.tables[3][rows[s, bends.SIZES] :].reshape(-1)
+                numbers = own[: (bends.LOOSE + 1) * count * stage.size].reshape(bends.LOOSE + 1, -1)
+                numbers[[4, 6, bends.LOOSE]] *= most
+        return most <= LITTLE
+
     def check_zeros(self) -> None:
         """A slope at 0 counts where tangent kernels of what is 0 do not vanish."""
         rows, count = self.given[0], len(self.tables[0])
@@ -474,10 +503,13 @@ def _filled(
     alone = np.array([(i, i, 1) for i in range(len(every))], dtype=np.int64)
     run.tabulate(alone)
     # errors of variances depend on lengths where these are not those of sums of orthogonal vectors
-    for _ in range(2 if program.measured and not program.over else 1):
+    for last in (False, True):
         if program.measured or not same:
             run(alone, True, (*own, np.zeros_like(own)), lambda fraction: None)
+        before = run.given[1][:, bends.OFF].copy()
         rounding, spread = settle(known=True)
+        if last or program.over or run.loosened(before):
+            break
     if any(stage.tilt for stage in program.stages):
         run.check_zeros()
     run(pairs, False, (nngp, ntk, wrong), report)

@@ -29,18 +29,18 @@ TABLED = FIRST_CLOSED + len(CLOSED)
 KINKED, PENDING = TABLED + 1, TABLED + 2
 # Columns of a stage: what it is; whether it works with K, and whether its plane holds that; its
 # positions; its taps; its planes, and the pitch of their rows; numbers of inputs in it; its function;
-# whether it reads inputs alone; where its tables are. What is held has two planes more for errors.
-KIND, PLAIN, HELD, SIZE, BEGIN, END, VALUE, TANGENT, PITCH, TABLE, SIZES, BENT, FIRST, TABLES = (
-    range(14)
-)
+# whether it reads inputs alone; where its tables are; whether all that it reads has versines, so that
+# its errors begin as products of lengths; whether there are planes of errors, behind the others.
+(KIND, PLAIN, HELD, SIZE, BEGIN, END, VALUE, TANGENT, PITCH, TABLE, SIZES, BENT, FIRST, TABLES,
+ FRESH, WIDE) = range(16)  # fmt: skip
 # Numbers of a stage: kappa, tau and base of a |z| + b z (see ``chains_loops``); the rates of the
 # weights that read it, and of those that it has where it reads inputs; how far its v may be off;
 # of a closed dual cos 2b (see ``chains_duals``) and the three numbers of a layer of a chain; eps of
 # a norm, below 0 if there is none; what values and slopes may miss; what parameters add to T before
-# the function; what a product is multiplied by, at one place of one input, and elsewhere. Of tables
-# kappa is how much slopes turn with the angle.
+# the function; what a product is multiplied by, at one place of one input, and elsewhere; how far T
+# may be off at first. Of tables kappa is how much slopes turn with the angle.
 KAPPA, TURN, BASE, STRENGTH, RATE, OWN, OFF, COSINE, STEP = range(9)
-NORM, ROUNDS, TILT, SAME, APART = range(STEP + 3, STEP + 8)
+NORM, ROUNDS, TILT, SAME, APART, BEGUN = range(STEP + 3, STEP + 9)
 # Numbers of an input at a position of a stage with errors, behind those of ``chains_layers``: its
 # size, and half of what its square may be off. Tables have their own in the first three.
 LOST, THIRD, OVER, LENGTH = range(4)
@@ -124,7 +124,20 @@ def _held(
         unit = mine * others[q]
         k = unit * (1.0 - 2.0 * v[q])
         t[q] = unit * t[q] + rate * k
-        v[q], e[q], f[q] = k, form[OFF] * unit, form[ROUNDS] * unit
+        v[q] = k
+    begun(stage, form, table, where, p, LENGTH, e, f)
+
+
+@exact
+def begun(
+    stage: Index, form: Array, table: Array, where: Where, p: int, place: int, e: Array, f: Array
+) -> None:
+    """Errors of K and T before anything has been done to them: products of lengths."""
+    size, base = stage[SIZE], stage[SIZES]
+    mine = number_of(where, base, place, size, p, table)
+    others = columns_of(where, base, place, size, p, table)
+    for q in range(e.size):
+        e[q], f[q] = form[OFF] * (mine * others[q]), form[BEGUN] * (mine * others[q])
 
 
 @exact
@@ -186,8 +199,9 @@ def _bent_sums(
         columns_of(where, base, ROOT, size, p, table),
     )
     for q in range(width):
-        e[q] += form[OFF] * (r * others[q])
-        f[q] += form[OFF] * (r * others[q] + abs(t[q]))
+        unit = r * others[q]
+        e[q] += form[OFF] * unit
+        f[q] += form[OFF] * (unit + abs(t[q])) + form[BEGUN] * unit
     b0, b1 = columns_of(where, base, 0, size, p, table), columns_of(where, base, 1, size, p, table)
     b2, n0 = columns_of(where, base, 2, size, p, table), columns_of(where, base, 3, size, p, table)
     p0, n1 = columns_of(where, base, 4, size, p, table), columns_of(where, base, 5, size, p, table)
@@ -229,6 +243,8 @@ def finish_row(
         if stage[BENT]:
             _bent_sums(stage, form, numbers, where, p, v, t, e, f, spare)
             return
+        if stage[FRESH]:
+            begun(stage, form, numbers[3], where, p, ROOT, e, f)
         for q in range(v.size):
             t[q] += rate * v[q]
             f[q] += rate * e[q]

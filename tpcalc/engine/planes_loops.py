@@ -28,6 +28,7 @@ from tpcalc.engine.planes_bends import (
     CORNER,
     END,
     FIRST,
+    FRESH,
     HELD,
     KIND,
     OFF,
@@ -35,6 +36,7 @@ from tpcalc.engine.planes_bends import (
     PITCH,
     PLAIN,
     RATE,
+    ROOT,
     SAME,
     SIZE,
     SIZES,
@@ -42,8 +44,10 @@ from tpcalc.engine.planes_bends import (
     TABLE,
     TANGENT,
     VALUE,
+    WIDE,
     Numbers,
     Where,
+    begun,
     bent,
     columns_of,
     finish_row,
@@ -117,7 +121,7 @@ def _scattered(
 ) -> None:
     """What a tap reads that is no shift, one after the other."""
     between = tap[FROM_TANGENT] - tap[FROM_VALUE]
-    for plane in range(4 if stage[PLAIN] else 2):
+    for plane in range(4 if stage[PLAIN] and not stage[FRESH] else 2):
         start = tap[FROM_VALUE] + plane * between + at * tap[FROM_PITCH]
         for q in range(width):
             far[plane, q] = room[start + max(places[tap[PLACES] + q], 0)]
@@ -170,17 +174,22 @@ def _sum_row(
         first_taps(to, also, width, given, taken)
     else:
         scaled_taps(to, also, width, given, taken)
-    if stage[PLAIN]:
+    if stage[PLAIN] and not stage[FRESH]:
         _sum_errors(job, taken, width, to + further, also + further)
 
 
 @exact
-def _average(stage: Index, program: Program, room: Array, buffer: Array) -> None:
+def _average(
+    stage: Index, form: Array, program: Program, numbers: Numbers, where: Where, room: Array,
+    buffer: Array,
+) -> None:  # fmt: skip
     """Averages over positions, of rows and then of columns."""
+    between = stage[TANGENT] - stage[VALUE]
+    wide = where[0], where[1], where[2], where[3], stage[SIZE]
     places, weights, tap = program[4], program[5], program[2][stage[BEGIN]]
     size, pitch, ends = stage[SIZE], stage[PITCH], tap[PLACES]
     for p in range(size):
-        for plane in range(4):
+        for plane in range(2 if stage[FRESH] else 4):
             start = tap[FROM_VALUE] + plane * (tap[FROM_TANGENT] - tap[FROM_VALUE])
             to = stage[VALUE] + plane * (stage[TANGENT] - stage[VALUE]) + p * pitch
             buffer[:] = 0.0
@@ -192,6 +201,10 @@ def _average(stage: Index, program: Program, room: Array, buffer: Array) -> None
                 for n in range(places[ends + q], places[ends + q + 1]):
                     found += (abs(weights[n]) if plane > 1 else weights[n]) * buffer[places[n]]
                 room[to + q] = found
+        if stage[FRESH]:
+            to = stage[VALUE] + 2 * between + p * pitch
+            e, f = room[to : to + size], room[to + between : to + between + size]
+            begun(stage, form, numbers[3], wide, p, ROOT, e, f)
 
 
 @exact
@@ -228,7 +241,7 @@ def _stage(
     stage, form, taps, places = program[0][s], program[1][s], program[2], program[4]
     wide = where[0], where[1], where[2], where[3], where[4] if where[0] else stage[SIZE]
     width, later, table = wide[4], own and stage[PLAIN] and stage[BENT], numbers[2]
-    followed = width if stage[HELD] else 0
+    followed = width if stage[WIDE] else 0
     between = stage[TANGENT] - stage[VALUE]
     if stage[KIND] == SUM:
         _fixed(stage, taps, program[3], fixed)
@@ -248,32 +261,18 @@ def _stage(
             c, d = b + between, b + 2 * between
             v, t = room[a : a + width], room[b : b + width]
             e, f = room[c : c + followed], room[d : d + followed]
+            if stage[FRESH] and turn == 0:
+                e[:], f[:] = 0.0, 0.0
             if stage[KIND] == TIMES:
                 _product(stage, form, taps, room, wide, p, v, t, e, f)
             if stage[KIND] == DATA:
                 _data_row(stage, numbers[0], numbers[1], wide, p, form[RATE], v, t)
-                _data_errors(stage, form, numbers[3], wide, p, e, f)
+                begun(stage, form, numbers[3], wide, p, 0, e, f)
                 continue
             if (turn == 1 or not later) and stage[BENT] != PENDING:
                 finish_row(stage, form, numbers, wide, p, v, t, e, f, spare)
         if later and turn == 0:
             measure(stage, form, numbers[3], wide, room, spare)
-
-
-@exact
-def _data_errors(
-    stage: Index, form: Array, table: Array, where: Where, p: int, e: Array, f: Array
-) -> None:
-    """Of inner products of inputs, from their lengths."""
-    if e.size:
-        base, size = stage[SIZES], stage[SIZE]
-        r, others = (
-            number_of(where, base, 0, size, p, table),
-            columns_of(where, base, 0, size, p, table),
-        )
-        for q in range(e.size):
-            e[q] = form[OFF] * (r * others[q])
-            f[q] = form[RATE] * e[q]
 
 
 @exact
@@ -308,7 +307,8 @@ def run_planes(
         for s in range(stages.shape[0]):
             if stages[s, KIND] == MEAN:
                 size = program[2][stages[s, BEGIN], FROM_SIZE]
-                _average(stages[s], program, room, buffer[:size])
+                form = program[1][s]
+                _average(stages[s], form, program, numbers, where, room, buffer[:size])
             else:
                 _stage(s, own, program, numbers, where, room, fixed, far, job, spare)
         size, between = last[SIZE] if nngp.size else 0, last[TANGENT] - last[VALUE]
