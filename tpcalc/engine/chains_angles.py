@@ -219,7 +219,7 @@ class _Tables:
 
 @dataclass(frozen=True, eq=False)
 class _Nodes:
-    """Shares of slopes at Chebyshev nodes in the angle and at nodes of sizes, and what was known."""
+    """Shares of slopes at Chebyshev nodes in the angle and at nodes of sizes."""
 
     to: Array
     sizes: Array

@@ -335,7 +335,8 @@ def rounds_of(function: Smooth, terms: int) -> float:
 def lost_of(layer: Layer, q: Array, rounds: float) -> Array:
     """What slopes miss more: coefficients are as exact as values, of which a constant is a part."""
     roots = np.sqrt(layer.moments[:2])
-    return rounds * np.maximum(roots[0] / np.sqrt(q) - roots[1], 0.0)
+    found: Array = rounds * np.maximum(roots[0] / np.sqrt(q) - roots[1], 0.0)
+    return found
 
 
 Do = Callable[[Callable[[Index], None], tuple[int, int]], None]

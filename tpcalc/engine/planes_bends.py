@@ -1,9 +1,9 @@
 """What ``planes_loops`` does to the sums of a row: functions, norms, and the form that others read.
 
-|z| and z keep half versines. Everything else has planes of covariances, with those of their errors
-(see ``chains_layers``): closed duals, functions by their tables in the correlation, and in the angle
-if they have a kink, as |z| and z have among the others. A slope at a kink turns with the angle,
-which a covariance near that of equal vectors hardly knows: equal ones are known by labels.
+|z| and z keep half versines. All else has planes of covariances, with those of their errors (see
+``chains_layers``): closed duals, functions by tables in the correlation, or in the angle if they
+have a kink, as |z| and z have among the others. A slope at a kink turns with the angle, which a
+covariance near that of equal vectors hardly knows: equal ones are known by labels.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ CORNER, FIRST_CLOSED = 1, 2
 TABLED = FIRST_CLOSED + len(CLOSED)
 KINKED, PENDING = TABLED + 1, TABLED + 2
 # Columns of a stage: what it is; whether it works with K, and whether its plane holds that; its
-# positions; its taps; its planes, and the pitch of their rows; numbers of inputs in it; its function;
-# whether it reads inputs alone; where its tables are; whether all that it reads has versines, so that
-# its errors begin as products of lengths; whether there are planes of errors, behind the others.
+# positions; its taps; its planes, and the pitch of their rows; numbers of inputs in it; its
+# function; whether it reads inputs alone; where its tables are; whether all that it reads has
+# versines, so that its errors begin as products of lengths; whether errors have planes, behind the
+# others.
 (KIND, PLAIN, HELD, SIZE, BEGIN, END, VALUE, TANGENT, PITCH, TABLE, SIZES, BENT, FIRST, TABLES,
  FRESH, WIDE) = range(16)  # fmt: skip
 # Numbers of a stage: kappa, tau and base of a |z| + b z (see ``chains_loops``); the rates of the
@@ -206,7 +207,7 @@ def _bent_sums(
     b2, n0 = columns_of(where, base, 2, size, p, table), columns_of(where, base, 3, size, p, table)
     p0, n1 = columns_of(where, base, 4, size, p, table), columns_of(where, base, 5, size, p, table)
     p1, n2 = columns_of(where, base, 6, size, p, table), columns_of(where, base, 7, size, p, table)
-    if bend == CORNER or bend == KINKED:
+    if bend in (CORNER, KINKED):
         n2, own[7] = spare[3][:width], own[5]
         _turned(stage, form[KAPPA], numbers, where, p, v, e, n1, n2, x)
     if bend == CORNER:
@@ -230,30 +231,39 @@ def _bent_sums(
 
 
 @exact
+def _plain_row(
+    stage: Index, form: Array, numbers: Numbers, where: Where, p: int, v: Array, t: Array,
+    e: Array, f: Array, spare: Array,
+) -> None:  # fmt: skip
+    """A row of K and T."""
+    if form[TILT] > 0.0:
+        for q in range(v.size):
+            t[q] += form[TILT]
+    if stage[BENT]:
+        _bent_sums(stage, form, numbers, where, p, v, t, e, f, spare)
+        return
+    if stage[FRESH]:
+        begun(stage, form, numbers[3], where, p, ROOT, e, f)
+    for q in range(v.size):
+        t[q] += form[RATE] * v[q]
+        f[q] += form[RATE] * e[q]
+
+
+@exact
 def finish_row(
     stage: Index, form: Array, numbers: Numbers, where: Where, p: int, v: Array, t: Array,
     e: Array, f: Array, spare: Array,
 ) -> None:  # fmt: skip
     """What is applied to the sums of a row, in the form in which others read it."""
-    rate = form[RATE]
     if stage[PLAIN]:
-        if form[TILT] > 0.0:
-            for q in range(v.size):
-                t[q] += form[TILT]
-        if stage[BENT]:
-            _bent_sums(stage, form, numbers, where, p, v, t, e, f, spare)
-            return
-        if stage[FRESH]:
-            begun(stage, form, numbers[3], where, p, ROOT, e, f)
-        for q in range(v.size):
-            t[q] += rate * v[q]
-            f[q] += rate * e[q]
+        _plain_row(stage, form, numbers, where, p, v, t, e, f, spare)
         return
+    rate = 0.0 if stage[HELD] else form[RATE]
     if stage[FIRST]:
         _entered(v, t, form[OWN], stage[BENT] == CORNER)
     if stage[BENT]:
-        bent(v.ctypes.data, t.ctypes.data, v.size, form, 0.0 if stage[HELD] else rate)
-    elif not stage[HELD]:
+        bent(v.ctypes.data, t.ctypes.data, v.size, form, rate)
+    else:
         for q in range(v.size):
             t[q] += rate * (1.0 - 2.0 * v[q])
     if stage[HELD]:

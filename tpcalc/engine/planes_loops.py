@@ -31,7 +31,6 @@ from tpcalc.engine.planes_bends import (
     FRESH,
     HELD,
     KIND,
-    OFF,
     PENDING,
     PITCH,
     PLAIN,
@@ -39,7 +38,6 @@ from tpcalc.engine.planes_bends import (
     ROOT,
     SAME,
     SIZE,
-    SIZES,
     SPARE,
     TABLE,
     TANGENT,
@@ -49,10 +47,8 @@ from tpcalc.engine.planes_bends import (
     Where,
     begun,
     bent,
-    columns_of,
     finish_row,
     measure,
-    number_of,
     place_of,
 )
 from tpcalc.engine.planes_taps import TAP, first_taps, plain_taps, scaled_taps
@@ -195,7 +191,11 @@ def _average(
             buffer[:] = 0.0
             for n in range(places[ends + p], places[ends + p + 1]):
                 row = start + places[n] * tap[FROM_PITCH]
-                _add(buffer, abs(weights[n]) if plane > 1 else weights[n], room[row : row + buffer.size])
+                _add(
+                    buffer,
+                    abs(weights[n]) if plane > 1 else weights[n],
+                    room[row : row + buffer.size],
+                )
             for q in range(size):
                 found = 0.0
                 for n in range(places[ends + q], places[ends + q + 1]):
@@ -233,6 +233,21 @@ def _product(
 
 
 @exact
+def _first_half(
+    stage: Index, form: Array, taps: Index, numbers: Numbers, where: Where, p: int, room: Array,
+    v: Array, t: Array, e: Array, f: Array,
+) -> None:  # fmt: skip
+    """Rows that are no sums, and errors that are no sums of errors."""
+    if stage[FRESH]:
+        e[:], f[:] = 0.0, 0.0
+    if stage[KIND] == TIMES:
+        _product(stage, form, taps, room, where, p, v, t, e, f)
+    if stage[KIND] == DATA:
+        _data_row(stage, numbers[0], numbers[1], where, p, form[RATE], v, t)
+        begun(stage, form, numbers[3], where, p, 0, e, f)
+
+
+@exact
 def _stage(
     s: int, own: bool, program: Program, numbers: Numbers, where: Where, room: Array, fixed: Array,
     far: Array, job: Index, spare: Array,
@@ -240,7 +255,7 @@ def _stage(
     """The planes of a stage."""
     stage, form, taps, places = program[0][s], program[1][s], program[2], program[4]
     wide = where[0], where[1], where[2], where[3], where[4] if where[0] else stage[SIZE]
-    width, later, table = wide[4], own and stage[PLAIN] and stage[BENT], numbers[2]
+    width, later, table = wide[4], own and stage[PLAIN] and stage[BENT] > 0, numbers[2]
     followed = width if stage[WIDE] else 0
     between = stage[TANGENT] - stage[VALUE]
     if stage[KIND] == SUM:
@@ -261,15 +276,9 @@ def _stage(
             c, d = b + between, b + 2 * between
             v, t = room[a : a + width], room[b : b + width]
             e, f = room[c : c + followed], room[d : d + followed]
-            if stage[FRESH] and turn == 0:
-                e[:], f[:] = 0.0, 0.0
-            if stage[KIND] == TIMES:
-                _product(stage, form, taps, room, wide, p, v, t, e, f)
-            if stage[KIND] == DATA:
-                _data_row(stage, numbers[0], numbers[1], wide, p, form[RATE], v, t)
-                begun(stage, form, numbers[3], wide, p, 0, e, f)
-                continue
-            if (turn == 1 or not later) and stage[BENT] != PENDING:
+            if turn == 0:
+                _first_half(stage, form, taps, numbers, wide, p, room, v, t, e, f)
+            if stage[KIND] != DATA and turn == int(later) and stage[BENT] != PENDING:
                 finish_row(stage, form, numbers, wide, p, v, t, e, f, spare)
         if later and turn == 0:
             measure(stage, form, numbers[3], wide, room, spare)

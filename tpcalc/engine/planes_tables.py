@@ -35,7 +35,9 @@ class Tables:
 
     def flat(self, places: int, begins: int) -> tuple[Index, Array]:
         """Heads of both tables and the starts of their degrees, from a place on; terms."""
-        heads, stops, rows = [], [], []
+        heads: list[int] = []
+        stops: list[Index] = []
+        rows: list[Array] = []
         for left, right, degrees in self.terms:
             at = begins + 8 + sum(map(len, stops))
             heads += [places + sum(row.size for row in rows), len(left), at, len(degrees)]

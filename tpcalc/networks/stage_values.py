@@ -1,4 +1,4 @@
-"""What ``stages`` knows of the nodes of a network on its way: vectors over positions as matrices."""
+"""What ``stages`` knows of nodes of a network: vectors over positions as matrices."""
 
 from __future__ import annotations
 

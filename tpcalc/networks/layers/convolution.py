@@ -17,8 +17,8 @@ from tpcalc.networks.tracer import NetworkTracer
 class Conv(Layer):
     """A convolution over one or several axes of positions, the same weights at all of them.
 
-    y_p = sum_k W_k x_{p stride + k dilation - margin} + b. Entries of the weights are N(0, 1) like those of
-    every map, so that a window of K cells has K times the variance; ``variance="1/K"``
+    y_p = sum_k W_k x_{p stride + k dilation - margin} + b. Entries of the weights are N(0, 1) like
+    those of every map, so that a window of K cells has K times the variance; ``variance="1/K"``
     takes it out.
 
     Args:
