@@ -60,6 +60,8 @@ def stages_of(network: Architecture, rate: Rate, bend: Bent, mean: Mean) -> tupl
     state = Building(program, rate, bend, mean)
     if len(state.outs) != 1:
         raise NoStages("several readouts")
+    if any(dim.ratio != 1 for dim in program.dims):
+        raise NoStages("widths that differ")
     for ref, node in enumerate(program.nodes):
         if not state.needed[ref]:
             continue

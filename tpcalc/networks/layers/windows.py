@@ -66,7 +66,7 @@ def windows(
         )
     if wide > places and not padded:
         raise misuse(
-            f"a window over {wide} cells does not fit along {axis!r}, which has {places}.",
+            f"a window of {wide} cells does not fit along {axis!r}, which has {places}.",
             "Take a smaller one, or padding='zero'.",
         )
     margin = (size - 1) // 2 * apart if padded else 0
