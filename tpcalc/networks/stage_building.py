@@ -54,6 +54,7 @@ class Building:
         self.applied: dict[Ref, Applied] = {}  # of values that may be stages by now
         self.made: dict[Applied, Block] = {}
         self.parameters: list[Mark] = []
+        self.tilt = 0.0  # what biases of outputs that start at 0 add to tangent kernels
         self.stages: list[Stage] = []
         self.traits: list[Traits] = []
         self.order: dict[str, int] = {}  # of the axes of the inputs

@@ -78,7 +78,7 @@ def stages_of(network: Architecture, rate: Rate, bend: Bent, mean: Mean) -> tupl
         or not any(isinstance(one, Product) for one in out.terms)
     ):
         raise NoStages("an output that is no readout")
-    block = state.sum(out, None)
+    block = state.sum(out, None, state.tilt)
     if block.axes != out.axes:
         ((term, matrix),) = block.terms.items()
         source, traits = state.source(term, matrix[places_of(block.axes, out.axes)])
@@ -257,6 +257,8 @@ def _nonlin(node: Nonlin, ref: Ref, state: Building) -> Value:
         given, blocks = np.full(size_of(axes), float(number)), []
         for factor in rest.factors if isinstance(rest, Mul) else (rest,):
             value = state.values[node.scalars[factor.index]] if isinstance(factor, Par) else None
+            if isinstance(value, Family) and isinstance(factor, Par):
+                value = _output_bias(node.scalars[factor.index], ref, float(number), state)
             if isinstance(value, Numbers):
                 given *= value.values[places_of(value.axes, axes)]
             else:
@@ -268,6 +270,17 @@ def _nonlin(node: Nonlin, ref: Ref, state: Building) -> Value:
         matrix = matrix_of(given[kept], kept, columns, (len(given), size_of(blocks[0].axes)))
         _add(terms, matrix, blocks[0])
     return Block(axes, terms)
+
+
+def _output_bias(bias: Ref, ref: Ref, number: float, state: Building) -> Block:
+    """A bias of all outputs; one that starts at 0 is in tangent kernels alone."""
+    if state.base(bias) is not None:
+        return Block((), {state.weights(bias, "bias"): identity(1)})
+    family = state.values[bias]
+    if ref not in state.outs or not isinstance(family, Family) or family.mark is None:
+        raise NoStages(f"a parameter among numbers, {state.program.place(ref)}")
+    state.tilt += state.rate(family.mark) * number**2
+    return Block((), {})
 
 
 def _applied(node: Nonlin, ref: Ref, state: Building) -> Value:
