@@ -18,7 +18,7 @@ class Closed:
     """Arguments of the loop for closed duals, which follows errors on its way."""
 
     row: int  # of ``chains_duals``
-    turn: float
+    shape: Array  # numbers of it
     pair: Pair
     factors: tuple[Array, Array]
     tables: tuple[Array, Array]  # numbers of single inputs, layer by layer
@@ -32,7 +32,7 @@ class Closed:
     def run(self, tiles: Index, nngp: Array, ntk: Array) -> None:
         """Fill tiles of the results."""
         run_closed(
-            self.row, self.turn, self.pair, self.factors, self.tables, self.ends, self.first,
+            self.row, self.shape, self.pair, self.factors, self.tables, self.ends, self.first,
             self.forms, self.readout, (tiles, nngp, ntk), self.worst,
         )  # fmt: skip
 
@@ -40,6 +40,7 @@ class Closed:
 def closed_table(gram: Gram, chain: Chain) -> Closed:
     """Of a f(b z): K is counted in units of 1 / b^2, so that the activation is f(z)."""
     pair, unit, row = pair_of(gram), chain.b**2, CLOSED.index(chain.family)
+    shape = np.array(chain.shape)
     forms = forms_of(chain, unit)
     rounding = EPS * (4 + pair[0].shape[1] / 8)  # of inner products, which are summed by eights
     first = np.array([unit * gram.factor * chain.first_weight, unit * chain.first_bias, rounding])
@@ -48,7 +49,7 @@ def closed_table(gram: Gram, chain: Chain) -> Closed:
         table = np.empty((NUMBERS * chain.depth, squares.size))
         end = np.empty((5, squares.size))
         q = first[0] * squares + first[1]
-        finite &= lengths(row, chain.turn, q, rounding, forms, table, end)
+        finite &= lengths(row, shape, q, rounding, forms, table, end)
         if chain.residual is not None:
             end[1] += end[0]
             end[3] += end[2]
@@ -57,7 +58,7 @@ def closed_table(gram: Gram, chain: Chain) -> Closed:
     scale = 1.0 if chain.residual is None else 1 / unit
     return Closed(
         row,
-        chain.turn,
+        shape,
         pair,
         (np.full(x, scale), np.ones(y)),
         (tables[0], tables[-1]),

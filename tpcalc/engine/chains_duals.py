@@ -9,9 +9,11 @@ D^2 = P - c^2 K^2::
     sin(z + b)       ((1 - cos 2b) C + (1 + cos 2b) S) / 2, and with the two signs changed
     exp              exp(K + (q + q') / 2), twice
     exp(-z^2)        1 / D                           4 K / D^3
+    a cubic          c0 c0' + c1 c1' K + 2 p2^2 K^2 + 6 p3^2 K^3, and its derivative by K
 
-where C, S are cosh K, sinh K times exp(-(q + q') / 2). The functions are compiled into the loops of
-``chains_layers``, which have to be compiled anew after a change here.
+where C, S are cosh K, sinh K times exp(-(q + q') / 2), and c0 = p0 + p2 q, c1 = p1 + 3 p3 q for a
+cubic of coefficients p. The functions are compiled into the loops of ``chains_layers`` and
+``planes_bends``, which have to be compiled anew after a change here.
 
 Source: Williams, Computing with infinite networks (1997), section 3.1, for erf.
 """
@@ -27,8 +29,8 @@ from tpcalc.engine.kernels_compile import bits, exact, inlined, number, polynomi
 from tpcalc.engine.kernels_functions import LOG2_HIGH, LOG2_LOW, ROUND
 
 PI = math.pi
-CLOSED = ("erf", "gelu", "sin", "exp", "gaussian")
-ERF, GELU, SIN, EXP, GAUSSIAN = range(len(CLOSED))
+CLOSED = ("erf", "gelu", "sin", "exp", "gaussian", "cubic")
+ERF, GELU, SIN, EXP, GAUSSIAN, CUBIC = range(len(CLOSED))
 SERIES = 0.3  # covariances below which sinh is its series
 LEAST = -708.0  # of logarithms of floats
 
@@ -98,10 +100,30 @@ def _gaussian(k: float, a0: float, b0: float) -> Any:
     return value, 4.0 * k * value * value * value
 
 
+@inlined
+def _cubic(k: float, a0: float, a1: float, b0: float, b1: float, two: float, three: float) -> Any:
+    first = a1 * b1
+    return a0 * b0 + k * (first + k * (two + k * three)), first + k * (2.0 * two + 3.0 * k * three)
+
+
+@exact
+def _algebraic(
+    row: int, shape: Array, k: Array, v: Array, g: Array, a0: float, a1: float, b0: Array, b1: Array
+) -> None:
+    """Of a Gaussian, or a cubic."""
+    if row == GAUSSIAN:
+        for t in range(k.size):
+            v[t], g[t] = _gaussian(k[t], a0, b0[t])
+    else:
+        two, three = 2.0 * shape[2] * shape[2], 6.0 * shape[3] * shape[3]
+        for t in range(k.size):
+            v[t], g[t] = _cubic(k[t], a0, a1, b0[t], b1[t], two, three)
+
+
 @exact
 def closed(
     row: int,
-    turn: float,
+    shape: Array,
     k: Array,
     v: Array,
     g: Array,
@@ -110,7 +132,7 @@ def closed(
     b1: Array,
     b2: Array,
 ) -> None:
-    """Values and slopes of a strip; ``turn`` is cos 2b of the sine."""
+    """Values and slopes of a strip; ``shape``: cos 2b of the sine, coefficients of a cubic."""
     a0, a1, a2 = own
     if row == ERF:
         for t in range(k.size):
@@ -120,18 +142,17 @@ def closed(
             v[t], g[t] = _gelu(k[t], a0, a1, a2, b0[t], b1[t], b2[t])
     elif row == SIN:
         for t in range(k.size):
-            v[t], g[t] = _sin(k[t], a0, a1, b0[t], b1[t], turn)
+            v[t], g[t] = _sin(k[t], a0, a1, b0[t], b1[t], shape[0])
     elif row == EXP:
         for t in range(k.size):
             v[t] = _exp(k[t] + a0 + b0[t])
             g[t] = v[t]
     else:
-        for t in range(k.size):
-            v[t], g[t] = _gaussian(k[t], a0, b0[t])
+        _algebraic(row, shape, k, v, g, a0, a1, b0, b1)
 
 
 @exact
-def moments(row: int, turn: float, q: float) -> tuple[float, float, float, float, float, float]:
+def moments(row: int, shape: Array, q: float) -> tuple[float, float, float, float, float, float]:
     """Of one input: the numbers that its pairs read, and the second moments of phi, phi', phi''."""
     if row == ERF:
         d, f = 1.0 + 2.0 * q, math.sqrt(1.0 + 4.0 * q)
@@ -146,12 +167,17 @@ def moments(row: int, turn: float, q: float) -> tuple[float, float, float, float
         return q, p, math.sqrt(p), value, slope, 0.5 / PI * (4.0 - 4.0 * t + 3.0 * t * t) / d
     if row == SIN:
         odd, even = -0.5 * math.expm1(-2.0 * q), 0.5 + 0.5 * math.exp(-2.0 * q)
-        less, more = 0.5 * (1.0 - turn), 0.5 * (1.0 + turn)
+        less, more = 0.5 * (1.0 - shape[0]), 0.5 * (1.0 + shape[0])
         value, slope = less * even + more * odd, more * even + less * odd
         return 0.5 * q, math.exp(-0.5 * q), 0.0, value, slope, value
     if row == EXP:
         value = math.exp(2.0 * q)
         return 0.5 * q, 0.0, 0.0, value, value, value
+    if row == CUBIC:
+        c0, c1 = shape[0] + shape[2] * q, shape[1] + 3.0 * shape[3] * q
+        two, three = 2.0 * shape[2] * shape[2], 6.0 * shape[3] * shape[3]
+        value, slope = _cubic(q, c0, c1, c0, c1, two, three)
+        return c0, c1, 0.0, value, slope, 2.0 * two + 6.0 * three * q
     d = 1.0 + 4.0 * q
     value = 1.0 / math.sqrt(d)
     bend = (4.0 * d * d - 16.0 * q * d + 48.0 * q * q) * value / (d * d)

@@ -47,7 +47,7 @@ its K before the first."""
 
 @exact
 def lengths(
-    row: int, turn: float, q0: Array, rounding: float, forms: Array, table: Array, ends: Array
+    row: int, shape: Array, q0: Array, rounding: float, forms: Array, table: Array, ends: Array
 ) -> bool:
     """The numbers of single inputs in all layers; whether all of them are finite."""
     pair, two = np.zeros(2), np.zeros(2)
@@ -60,12 +60,12 @@ def lengths(
         ends[4, i] = q
         for layer in range(forms.shape[0]):
             keep, m, s = forms[layer, 0], forms[layer, 1], forms[layer, 2]
-            a0, a1, a2, v, g, bend = moments(row, turn, q)
-            up, down = moments(row, turn, q * (1.0 + STEP)), moments(row, turn, q * (1.0 - STEP))
+            a0, a1, a2, v, g, bend = moments(row, shape, q)
+            up, down = moments(row, shape, q * (1.0 + STEP)), moments(row, shape, q * (1.0 - STEP))
             step = BEND * max(q, 0.1)
             b0[:], b1[:], b2[:] = a0, a1, a2
             covariance[0], covariance[1] = q - step, q - 2.0 * step
-            closed(row, turn, covariance, two, pair, (a0, a1, a2), b0, b1, b2)
+            closed(row, shape, covariance, two, pair, (a0, a1, a2), b0, b1, b2)
             third = max(g - 2.0 * pair[0] + pair[1], 0.0) / (step * step)
             off = dq + EPS * q
             at, n0, n1, n2 = NUMBERS * layer, math.sqrt(v), math.sqrt(g), math.sqrt(bend)
@@ -141,7 +141,7 @@ def _largest(
 
 @exact
 def _closed_strip(
-    row: int, turn: float, k: Array, w: Array, e: Array, f: Array, v: Array, g: Array,
+    row: int, shape: Array, k: Array, w: Array, e: Array, f: Array, v: Array, g: Array,
     own: Array, others: Array, start: int, forms: Array,
 ) -> None:  # fmt: skip
     """Pairs of one input through all layers."""
@@ -150,7 +150,7 @@ def _closed_strip(
         at = NUMBERS * layer
         b0, b1 = _read(others, layer, start, stop, 0), _read(others, layer, start, stop, 1)
         b2 = _read(others, layer, start, stop, 2)
-        closed(row, turn, k, v, g, (own[at], own[at + 1], own[at + 2]), b0, b1, b2)
+        closed(row, shape, k, v, g, (own[at], own[at + 1], own[at + 2]), b0, b1, b2)
         n0, p0 = _read(others, layer, start, stop, 3), _read(others, layer, start, stop, 4)
         n1, p1 = _read(others, layer, start, stop, 5), _read(others, layer, start, stop, 6)
         n2 = _read(others, layer, start, stop, 7)
@@ -159,7 +159,7 @@ def _closed_strip(
 
 @exact
 def run_closed(
-    row: int, turn: float, pair: Pair, factors: Ends, tables: Ends, ends: Ends, first: Array,
+    row: int, shape: Array, pair: Pair, factors: Ends, tables: Ends, ends: Ends, first: Array,
     forms: Array, readout: float, job: Job, worst: Array,
 ) -> None:  # fmt: skip
     """Tiles of the kernels of a chain with a closed dual; ``worst`` takes the errors of each."""
@@ -186,7 +186,7 @@ def run_closed(
                 near[t] = row_k[t] - NEAR * math.sqrt(ends[0][4, i] * before[t])
             own[:] = tables[0][:, i]
             _closed_strip(
-                row, turn, row_k, row_w, row_e, row_f, v[:size], g[:size], own, tables[1], start,
+                row, shape, row_k, row_w, row_e, row_f, v[:size], g[:size], own, tables[1], start,
                 forms,
             )  # fmt: skip
             for t in range(size):

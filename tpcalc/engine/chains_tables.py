@@ -18,7 +18,7 @@ from tpcalc.errors import EvaluationError
 if TYPE_CHECKING:
     from tpcalc.engine.chains_tiles import Pair
 
-Family = Literal["abrelu", "jump", "erf", "gelu", "sin", "exp", "gaussian", "smooth"]
+Family = Literal["abrelu", "jump", "erf", "gelu", "sin", "exp", "gaussian", "cubic", "smooth"]
 FAMILIES: tuple[Family, ...] = get_args(Family)
 
 
@@ -51,7 +51,8 @@ class Chain:
     residual: float | None
     first_weight: float  # weight variance of the first layer, of G
     first_bias: float  # bias variance of the first layer
-    turn: float = 1.0  # of "sin", sin(b z + c): cos 2c
+    # of "sin", sin(b z + c): cos 2c; of "cubic" the coefficients, the constant first
+    shape: tuple[float, ...] = (1.0, 0.0, 0.0, 0.0)
 
     def __post_init__(self) -> None:
         checks.one_of("family of activations", self.family, FAMILIES)

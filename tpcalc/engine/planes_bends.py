@@ -36,11 +36,12 @@ KINKED, PENDING = TABLED + 1, TABLED + 2
  FRESH, WIDE) = range(16)  # fmt: skip
 # Numbers of a stage: kappa, tau and base of a |z| + b z (see ``chains_loops``); the rates of the
 # weights that read it, and of those that it has where it reads inputs; how far its v may be off;
-# of a closed dual cos 2b (see ``chains_duals``) and the three numbers of a layer of a chain; eps of
-# a norm, below 0 if there is none; what values and slopes may miss; what parameters add to T before
-# the function; what a product is multiplied by, at one place of one input, and elsewhere; how far T
-# may be off at first. Of tables kappa is how much slopes turn with the angle.
-KAPPA, TURN, BASE, STRENGTH, RATE, OWN, OFF, COSINE, STEP = range(9)
+# of a closed dual its shape (see ``chains_duals``) and the three numbers of a layer of a chain; eps
+# of a norm, below 0 if there is none; what values and slopes may miss; what parameters add to T
+# before the function; what a product is multiplied by, at one place of one input, and elsewhere;
+# how far T may be off at first. Of tables kappa is how much slopes turn with the angle.
+KAPPA, TURN, BASE, STRENGTH, RATE, OWN, OFF, SHAPE = range(8)
+STEP = SHAPE + 4
 NORM, ROUNDS, TILT, SAME, APART, BEGUN = range(STEP + 3, STEP + 9)
 # Numbers of an input at a position of a stage with errors, behind those of ``chains_layers``: its
 # size, and half of what its square may be off. Tables have their own in the first three.
@@ -215,8 +216,8 @@ def _bent_sums(
             after, turn = _corner(x[q], form[KAPPA], form[TURN], form[BASE])
             value[q], slope[q] = own[3] * n0[q] * (1.0 - 2.0 * after), own[5] * n1[q] * turn
     elif bend < TABLED:
-        row, turn = bend - FIRST_CLOSED, form[COSINE]
-        closed(row, turn, v, value, slope, (own[0], own[1], own[2]), b0, b1, b2)
+        row, shape = bend - FIRST_CLOSED, form[SHAPE:STEP]
+        closed(row, shape, v, value, slope, (own[0], own[1], own[2]), b0, b1, b2)
     else:
         if bend == TABLED:
             for q in range(width):
@@ -286,7 +287,7 @@ def measure(
     if FIRST_CLOSED <= bend < TABLED:
         numbers, last = np.empty((NUMBERS, size)), np.empty((5, size))
         step = form[STEP : STEP + 3].reshape(1, 3)
-        lengths(bend - FIRST_CLOSED, form[COSINE], q, rounding, step, numbers, last)
+        lengths(bend - FIRST_CLOSED, form[SHAPE:STEP], q, rounding, step, numbers, last)
     for p in range(size):
         place, r = place_of(where, stage[SIZES], size, p)[0], math.sqrt(q[p])
         own = table[place :: size * count]

@@ -144,7 +144,7 @@ class PlaneProgram:
     def _form(self, s: int) -> list[float]:
         """The numbers of a stage."""
         stage = self.stages[s]
-        family, a, b, cosine = stage.shape
+        family, a, b, own_shape = stage.shape
         strength = a * a + b * b if family == "abrelu" else a * a
         own = [source.rate or 0.0 for source in stage.sources]
         turn = (a - b) * (a + b) / strength
@@ -153,7 +153,7 @@ class PlaneProgram:
         norm = -1.0 if stage.norm is None else stage.norm
         size = 1.0 if family == "abrelu" else strength  # of a|z| + bz values have it
         last = norm, EPS * ROUNDINGS, stage.tilt, *(stage.times or (1.0, 1.0)), 0.0
-        return [*shape, *rates, 0.0, cosine, 0.0, size, 0.0, *last]
+        return [*shape, *rates, 0.0, *own_shape, 0.0, size, 0.0, *last]
 
     def numbers_kept(self, shape: tuple[int, ...], threads: int) -> int:
         """How many numbers are held beside the results."""

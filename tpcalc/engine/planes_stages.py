@@ -14,9 +14,11 @@ import numpy as np
 from tpcalc.arrays import Array, Index
 from tpcalc.engine.chains_series import Smooth
 
-Bend = tuple[str, float, float, float] | Smooth
-"""The family of a function, and its numbers a, b and cos 2c (see ``Chain``); or any function."""
-IDENTITY = "abrelu", 0.0, 1.0, 1.0
+Known = tuple[str, float, float, tuple[float, ...]]
+"""The family of a function, and its numbers a, b and shape (see ``Chain``)."""
+Bend = Known | Smooth
+PLAIN = 1.0, 0.0, 0.0, 0.0
+IDENTITY: Known = ("abrelu", 0.0, 1.0, PLAIN)
 INPUTS = 0  # the number of the stage that inputs are
 
 
@@ -46,10 +48,10 @@ class Stage:
     times: tuple[float, float] | None = None
 
     @property
-    def shape(self) -> tuple[str, float, float, float]:
+    def shape(self) -> Known:
         """The family of its function, and the numbers of that."""
         if isinstance(self.bend, Smooth):
-            return "smooth", 1.0, 1.0, 1.0
+            return "smooth", 1.0, 1.0, PLAIN
         return self.bend or IDENTITY
 
     @property

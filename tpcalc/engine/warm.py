@@ -53,7 +53,7 @@ def warm(progress: Progress | None = None) -> str | None:
     chain_kernels(Gram(inputs), chain, smooth=Smooth(np.sin, np.cos, kinked=True))
     first = Source(0, np.arange(2)[:, None], np.ones((2, 1)), 1.0)
     read = Source(1, np.arange(2)[None], np.ones((1, 2)), 1.0)
-    bend = "abrelu", 0.5, 0.5, 1.0
+    bend = "abrelu", 0.5, 0.5, (1.0, 0.0, 0.0, 0.0)
     stages = Stage(size=2), Stage((first,), bend=bend, size=2), Stage((read,))
     plane_kernels(np.ones((2, 2, 1)), None, stages)
     if progress is not None:

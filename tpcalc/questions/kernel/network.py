@@ -46,6 +46,7 @@ from tpcalc.training.parameterizations import Parameterization
 from tpcalc.training.written import network_program, template_of
 
 HIGHEST = 12  # degree of polynomials whose series is exact
+PLAIN = 1.0, 0.0, 0.0, 0.0  # the shape of what has none
 LARGE = 1e75  # numbers whose fourth powers are still floats
 
 
@@ -242,14 +243,14 @@ def _chain(architecture: Architecture, exponents: Parameterization) -> Fused | N
     if net is None or net.activation is None or not _is_ntk(architecture, exponents, net.marks):
         return None
     known = family_of(net.activation) or (None if net.skips else _jump(net.activation))
-    name, a, b, turn = known or ("smooth", 1.0, 1.0, 1.0)
+    name, a, b, shape = known or ("smooth", 1.0, 1.0, PLAIN)
     begin, *hidden, last = ((one.factor, one.shift) for one in net.maps)
     inner = set(hidden) or {begin}
     if last != (1, 0) or len(inner) > 1:
         return None
     first, (weights, biases) = _variances(*begin), _variances(*inner.pop())
     depth, residual = (len(net.maps) - 2, 1.0) if net.skips else (len(net.maps) - 1, None)
-    chain = Chain(name, a, b, depth, weights, biases, residual, *first, turn)
+    chain = Chain(name, a, b, depth, weights, biases, residual, *first, shape)
     if name != "smooth":
         return Fused(chain)
     smooth = smooth_of(net.activation)
@@ -343,16 +344,22 @@ def _is_ntk(architecture: Architecture, exponents: Parameterization, marks: Sequ
 _PLAIN: dict[Atom, Family] = {ERF: "erf", GELU: "gelu"}
 
 
-def family_of(expr: Expr) -> tuple[Family, float, float, float] | None:
-    """An activation as a|z| + bz or a f(bz), with cos 2c for a sin(bz + c)."""
+def family_of(expr: Expr) -> tuple[Family, float, float, tuple[float, ...]] | None:
+    """An activation as a|z| + bz or a f(bz), with what ``Chain.shape`` is."""
     slopes = slopes_of(expr)
     if slopes is not None:
         up, down = slopes
-        return "abrelu", (up - down) / 2, (up + down) / 2, 1.0
+        return "abrelu", (up - down) / 2, (up + down) / 2, PLAIN
+    powers = _powers(expr)
+    if 0 < len(powers) <= 4:
+        return "cubic", 1.0, 1.0, (*powers, *PLAIN[len(powers) :])
     number, rest = scaled(expr)
-    if not isinstance(rest, Call):
-        return None
-    atom, a = rest.atom, float(number)
+    return _family_of_call(rest, float(number)) if isinstance(rest, Call) else None
+
+
+def _family_of_call(rest: Call, a: float) -> tuple[Family, float, float, tuple[float, ...]] | None:
+    """Of a function times a number."""
+    atom = rest.atom
     slope, start = slope_or_none(rest.arg, Var(0)), substitute(rest.arg, {Var(0): const(0)})
     if slope is None or not isinstance(start, Const):
         return None
@@ -360,11 +367,11 @@ def family_of(expr: Expr) -> tuple[Family, float, float, float] | None:
     if isinstance(slope, Const):
         b = float(slope.value)
         if atom in (SIN, COS):
-            return "sin", a, b, math.cos(2 * c) if atom == SIN else -math.cos(2 * c)
+            return "sin", a, b, (math.cos(2 * c) * (1 if atom == SIN else -1), *PLAIN[1:])
         if atom == EXP:
-            return "exp", a * math.exp(c), b, 1.0
+            return "exp", a * math.exp(c), b, PLAIN
         if atom in _PLAIN and c == 0:
-            return _PLAIN[atom], a, b, 1.0
+            return _PLAIN[atom], a, b, PLAIN
         known: Any = atom.params[0] if atom.params else 1  # the rate, if it is a Gaussian
         if (
             c == 0
@@ -372,16 +379,18 @@ def family_of(expr: Expr) -> tuple[Family, float, float, float] | None:
             and known > 0
             and atom == gaussian(Fraction(known))
         ):
-            return "gaussian", a, b * math.sqrt(known), 1.0
+            return "gaussian", a, b * math.sqrt(known), PLAIN
         return None
     rate = substitute(slope, {Var(0): const(Fraction(-1, 2))})  # of exp(c - rate z^2)
     if atom != EXP or slope != mul((const(-2), rate, Var(0))) or not isinstance(rate, Const):
         return None
     positive = rate.value > 0
-    return ("gaussian", a * math.exp(c), math.sqrt(float(rate.value)), 1.0) if positive else None
+    if not positive:
+        return None
+    return "gaussian", a * math.exp(c), math.sqrt(float(rate.value)), PLAIN
 
 
-def _jump(expr: Expr) -> tuple[Family, float, float, float] | None:
+def _jump(expr: Expr) -> tuple[Family, float, float, tuple[float, ...]] | None:
     """An activation as a sign(z) + b."""
     a = b = 0.0
     for term in expr.terms if isinstance(expr, Add) else (expr,):
@@ -397,4 +406,4 @@ def _jump(expr: Expr) -> tuple[Family, float, float, float] | None:
         half = float(number) * (0.5 if rest.atom == STEP else 1.0)
         a += half * math.copysign(1.0, slope.value)
         b += half if rest.atom == STEP else 0.0
-    return ("jump", a, b, 1.0) if a else None
+    return ("jump", a, b, PLAIN) if a else None
