@@ -175,3 +175,8 @@ class Found:
     independent: bool | None = None  # whether gradient independence holds
     notes: tuple[str, ...] = ()  # for the reader
     settings: dict[str, str] = field(default_factory=dict)  # what else the numbers depend on
+
+    @property
+    def worst(self) -> float:
+        """The largest error of all entries."""
+        return max(self.error, self.coincident or 0.0)

@@ -36,7 +36,7 @@ from tpcalc.results.tables import provenance
 from tpcalc.training.parameterizations import Parameterization
 from tpcalc.training.parameterizations import lookup as find_parameterization
 
-LOST = 1e-9  # error of a fused chain from which on other ways are tried
+LOST, SLIGHT = 1e-9, 1e-6  # errors of chains, of planes, from which on other ways are tried
 JUMPS = "Its NNGP is there, kinds='nngp'; a tangent kernel needs a slope, as that of tanh(10 z)."
 SAMPLED = 40  # inputs whose kernel particles may estimate: every pair is part of one program
 
@@ -262,14 +262,16 @@ def answer(
         with suppress(NotSettled):
             fused = run_chain(chain, task, threads, progress)
             best = chain.chain.family == "jump"  # what another way knows of an angle is no more
-            if best or max(fused.error, fused.coincident or 0.0) <= LOST:
+            if best or fused.worst <= LOST:
                 return fused
     slow: tuple[str, ...] = ()
     if fused is None and method not in ("quadrature", "particles"):
         try:
             read = stages(task)
             if method == "auto" or not any(map(is_tabled, read)):
-                return run_stages(read, task, threads, progress)
+                fused = run_stages(read, task, threads, progress)
+                if fused.worst <= SLIGHT:
+                    return fused
         except NoStages as reason:
             slow = (SLOW.format(reason),)
     methods = chosen(method)
@@ -278,6 +280,8 @@ def answer(
         try:
             found = tiled(task, Numeric(methods, follow=False), threads, progress)
             found = checked(task, found, methods)
+            if fused is not None and fused.worst <= found.worst:
+                return fused
             return replace(found, notes=(*found.notes, *slow))
         except Unknown as reason:
             if fused is not None:
