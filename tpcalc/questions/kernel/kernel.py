@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -248,6 +249,27 @@ def _written(matrices: dict[str, Array], kind: str, room: Array) -> float:
     return 2.0**-24
 
 
+def _by_loops(
+    task: Network, method: str, threads: int | None, progress: Progress | None
+) -> tuple[Found | None, float, tuple[str, ...]]:
+    """What loops over layers find, the error up to which that is it, and what they do not know."""
+    if method in ("quadrature", "particles"):
+        return None, 0.0, ()
+    chain = chain_of(task)
+    if chain is not None and (chain.method is Method.EXACT or method == "auto"):
+        with suppress(NotSettled):
+            # of an angle no other way knows more than that of jumps
+            most = math.inf if chain.chain.family == "jump" else LOST
+            return run_chain(chain, task, threads, progress), most, ()
+    try:
+        read = stages(task)
+        if method == "auto" or not any(map(is_tabled, read)):
+            return run_stages(read, task, threads, progress), SLIGHT, ()
+    except NoStages as reason:
+        return None, 0.0, (SLOW.format(reason),)
+    return None, 0.0, ()
+
+
 def answer(
     task: Network,
     method: str,
@@ -256,24 +278,9 @@ def answer(
     progress: Progress | None,
 ) -> Found:
     """The kernels of a network."""
-    chain = None if method in ("quadrature", "particles") else chain_of(task)
-    fused: Found | None = None
-    if chain is not None and (chain.method is Method.EXACT or method == "auto"):
-        with suppress(NotSettled):
-            fused = run_chain(chain, task, threads, progress)
-            best = chain.chain.family == "jump"  # what another way knows of an angle is no more
-            if best or fused.worst <= LOST:
-                return fused
-    slow: tuple[str, ...] = ()
-    if fused is None and method not in ("quadrature", "particles"):
-        try:
-            read = stages(task)
-            if method == "auto" or not any(map(is_tabled, read)):
-                fused = run_stages(read, task, threads, progress)
-                if fused.worst <= SLIGHT:
-                    return fused
-        except NoStages as reason:
-            slow = (SLOW.format(reason),)
+    fused, most, slow = _by_loops(task, method, threads, progress)
+    if fused is not None and fused.worst <= most:
+        return fused
     methods = chosen(method)
     why = ""
     if methods:
