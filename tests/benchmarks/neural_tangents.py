@@ -39,7 +39,10 @@ ACTIVATIONS = {  # theirs, and ours
     "cubic": ("stax.Polynomial([.1, .5, .2, .1])", "0.1 + 0.5*z + 0.2*z**2 + 0.1*z**3"),
     "tanh": ("numeric(jnp.tanh)", "tanh"),
     "swish": ("numeric(jax.nn.swish)", "swish"),
-    "z*tanh(softplus(z))": ("numeric(lambda z: z * jnp.tanh(jax.nn.softplus(z)))", "z*tanh(softplus(z))"),
+    "z*tanh(softplus(z))": (
+        "numeric(lambda z: z * jnp.tanh(jax.nn.softplus(z)))",
+        "z*tanh(softplus(z))",
+    ),
     "softplus": ("numeric(jax.nn.softplus)", "softplus"),
     "elu": ("numeric(jax.nn.elu)", "elu"),
     "selu": ("numeric(jax.nn.selu)", "selu"),

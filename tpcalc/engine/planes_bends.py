@@ -231,7 +231,7 @@ def _bent_sums(
         f[q] += max(more, 0.0) * e[q]
 
 
-@exact
+@inlined
 def _plain_row(
     stage: Index, form: Array, numbers: Numbers, where: Where, p: int, v: Array, t: Array,
     e: Array, f: Array, spare: Array,
@@ -250,7 +250,7 @@ def _plain_row(
         f[q] += form[RATE] * e[q]
 
 
-@exact
+@inlined
 def finish_row(
     stage: Index, form: Array, numbers: Numbers, where: Where, p: int, v: Array, t: Array,
     e: Array, f: Array, spare: Array,

@@ -20,7 +20,7 @@ from numba import carray
 from tpcalc.arrays import Array, Index
 from tpcalc.engine.chains_tables import EPS, NUMBERS
 from tpcalc.engine.chains_tiles import NEAR
-from tpcalc.engine.kernels_compile import bits, exact, pointer
+from tpcalc.engine.kernels_compile import bits, exact, inlined, pointer
 from tpcalc.engine.planes_bends import (
     APART,
     BEGIN,
@@ -232,7 +232,7 @@ def _product(
             v[q] *= x[q]
 
 
-@exact
+@inlined
 def _first_half(
     stage: Index, form: Array, taps: Index, numbers: Numbers, where: Where, p: int, room: Array,
     v: Array, t: Array, e: Array, f: Array,
@@ -247,7 +247,7 @@ def _first_half(
         begun(stage, form, numbers[3], where, p, 0, e, f)
 
 
-@exact
+@inlined
 def _stage(
     s: int, own: bool, program: Program, numbers: Numbers, where: Where, room: Array, fixed: Array,
     far: Array, job: Index, spare: Array,
