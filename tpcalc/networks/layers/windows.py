@@ -69,20 +69,23 @@ def windows(
             f"a window of {wide} cells does not fit along {axis!r}, which has {places}.",
             "Take a smaller one, or padding='zero'.",
         )
-    margin = (size - 1) // 2 * apart if padded else 0
-    starts = range(-margin, places - (1 + margin if padded else wide) + 1, stride)
-    ring = places if padding == "circular" else wide + places  # beyond all of them
+    cells = _cells(places, size, apart, padding == "circular", padded)
     t, twin = Tracer(x.recorder), f"{axis}'"
-    chosen = t.constant(
-        [
-            [
-                [int(place == (start + step * apart) % ring) for place in range(places)]
-                for start in starts
-            ]
-            for step in range(size)
-        ],
-        (offsets, axis, twin),
-        "window",
-    )
+    chosen = t.constant([step[::stride] for step in cells], (offsets, axis, twin), "window")
     found: Block = t.sum(chosen * x.renamed(**{axis: twin}), twin)
     return found
+
+
+def _cells(places: int, size: int, apart: int, ring: bool, padded: bool) -> list[list[list[int]]]:
+    """Of each step along a window and each start, which cell it is."""
+    wide = (size - 1) * apart + 1
+    margin = (size - 1) // 2 * apart if padded else 0
+    starts = range(-margin, places - (margin + 1 if padded else wide) + 1)
+    turn = places if ring else wide + places  # beyond all of them
+    return [
+        [
+            [int(place == (start + step * apart) % turn) for place in range(places)]
+            for start in starts
+        ]
+        for step in range(size)
+    ]
