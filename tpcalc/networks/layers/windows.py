@@ -57,8 +57,8 @@ def windows(
     """
     places, what = size_of(x, axis, "a window"), "a window"
     size, stride = whole(size, "the size", what), whole(stride, "the stride", what)
-    padded, apart = word(padding, "the padding", what, PADDINGS) != "none", dilation
-    wide = (size - 1) * whole(apart, "the dilation", what) + 1
+    padded = word(padding, "the padding", what, PADDINGS) != "none"
+    wide = (size - 1) * whole(dilation, "the dilation", what) + 1
     if offsets in x.axes:
         raise misuse(
             f"the offsets of a window along {axis!r} would be a second axis {offsets!r}.",
@@ -69,11 +69,10 @@ def windows(
             f"a window of {wide} cells does not fit along {axis!r}, which has {places}.",
             "Take a smaller one, or padding='zero'.",
         )
-    cells = _cells(places, size, apart, padding == "circular", padded)
+    cells = _cells(places, size, dilation, padding == "circular", padded)
     t, twin = Tracer(x.recorder), f"{axis}'"
     chosen = t.constant([step[::stride] for step in cells], (offsets, axis, twin), "window")
-    found: Block = t.sum(chosen * x.renamed(**{axis: twin}), twin)
-    return found
+    return t.sum(chosen * x.renamed(**{axis: twin}), twin)
 
 
 def _cells(places: int, size: int, apart: int, ring: bool, padded: bool) -> list[list[list[int]]]:
