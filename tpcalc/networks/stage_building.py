@@ -81,24 +81,33 @@ class Building:
             raise NoStages(f"noise or parameters by themselves, {place}")
         none: dict[Expr, Expr] = {Var(k): const(0) for k in range(1, len(self.parameters) + 1)}
         function = substitute(applied.expr, none)
-        bend = None if function == Var(0) else self.bend(function)
-        if bend is None and function != Var(0):
-            raise NoStages(f"the function {function.text}, {place}")
+        scale, plain = split_coefficient(function)
+        if plain == Var(0):
+            scaled = {term: float(scale) * matrix for term, matrix in base.terms.items()}
+            base, bend = Block(base.axes, scaled), None
+        else:
+            bend = self.bend(function)
+            if bend is None:
+                raise NoStages(f"the function {function.text}, {place}")
         slope, tilt, lift = slope_or_none(function, Var(0)), 0.0, 0.0
-        linear = function == Var(0) or slopes_of(function) is not None
+        sides = slopes_of(function)
         for k, mark in enumerate(self.parameters, 1):
             own = slope_or_none(applied.expr, Var(k))
             rate = self.rate(mark) if own != const(0) else 0.0
             if rate == 0.0:
                 continue
             own = None if own is None else substitute(own, none)
-            shift, gain = _multiple(own, slope), _multiple(own, slope and mul((Var(0), slope)))
-            if shift is None and (gain is None or not linear):
-                raise NoStages(f"the parameter {mark.label!r} in {function.text}, {place}")
+            shift = _multiple(own, slope)
+            # of what is linear on both sides of 0, z phi' is phi
+            gain = None if own is None or sides is None else _ratio(slopes_of(own), sides)
             if shift is not None:
                 tilt += rate * shift**2
-            elif gain is not None:  # of what is linear on both sides of 0, z phi' is phi
+            elif gain is not None:
                 lift += rate * gain**2
+            else:
+                raise NoStages(f"the parameter {mark.label!r} in {function.text}, {place}")
+        if plain == Var(0) and tilt == lift == 0.0:
+            return base if scale == 1 else self.kept(base)
         return self.sum(base, bend, tilt, lift)
 
     def base(self, ref: Ref) -> Any:
@@ -161,7 +170,7 @@ class Building:
             if isinstance(base, Noise):
                 same, apart = same * self.mean(expr**2), apart * self.mean(expr) ** 2
                 continue
-            base = self.kept(base)
+            base = self.kept(base) if len(base.terms) == 1 else self.sum(base, None)
             traits += [self.traits[term] for term in base.terms]
             outer = traits[-1].outer if expr == Var(0) else outer
             block = self.bent(Applied(base, expr), ref) if expr != Var(0) else base
@@ -267,6 +276,14 @@ def _multiple(own: Expr | None, other: Expr | None) -> float | None:
         return None
     (number, rest), (unit, same) = split_coefficient(own), split_coefficient(other)
     return float(number) / float(unit) if rest == same else None
+
+
+def _ratio(own: tuple[float, float] | None, sides: tuple[float, float]) -> float | None:
+    """The multiple of slopes on both sides that others are."""
+    if own is None:
+        return None
+    gain = own[0] / sides[0] if sides[0] else own[1] / sides[1]
+    return gain if (gain * sides[0], gain * sides[1]) == own else None
 
 
 def _reads(expr: Expr, k: int) -> bool:

@@ -165,8 +165,8 @@ def _lincomb(node: LinComb, ref: Ref, state: Building) -> Value:
         return _summed(list(node.terms), axes, state)
     bases = [state.base(vector) for vector in vectors]
     some = {id(base): base for base in bases if base is not None}
-    lazy = any(
-        vector in state.applied or isinstance(base, Noise)
+    lazy = any(  # what several read may meet its multiples again in a function
+        vector in state.applied or isinstance(base, Noise) or state.uses[vector] > 1
         for vector, base in zip(vectors, bases, strict=True)
     )
     if lazy and len(some) < 2 and all(state.is_function(base, axes) for base in some.values()):
