@@ -23,7 +23,7 @@ from tpcalc.engine.chains_tables import NUMBERS
 from tpcalc.engine.crew import carry_out
 from tpcalc.engine.planes_program import PlaneProgram
 from tpcalc.engine.planes_stages import Stage
-from tpcalc.engine.planes_tables import tables_of
+from tpcalc.engine.planes_tables import Tables, tables_of
 from tpcalc.errors import EvaluationError
 from tpcalc.progress import Progress
 
@@ -62,24 +62,45 @@ class _Run:
         whole, (rows, forms, *rest) = self.given, self.given
         sizes, terms, begins = self.tables[3], [np.zeros(0)], [np.zeros(0, dtype=np.int64)]
         for s, stage in enumerate(self.program.stages):
-            if not isinstance(stage.bend, Smooth):
+            bend = stage.bend if isinstance(stage.bend, Smooth) else None
+            if bend is None and stage.lifted is None:
                 continue
-            self.given = rows[: s + 1], forms, *rest
+            self.given, known = (rows[: s + 1], forms, *rest), rows[s, bends.BENT]
+            rows[s, bends.BENT] = bends.PENDING
             self(alone, True, none, lambda fraction: None)
+            rows[s, bends.BENT] = known
             count = len(self.tables[0]) * stage.size
             numbers = sizes[rows[s, bends.SIZES] :][: bends.LOOSE * count].reshape(-1, count)
-            try:
-                found = tables_of(stage.bend, numbers[bends.ROOT] ** 2)
-            except NotSettled as why:
-                number = sum(one.bend is not None for one in self.program.stages[: s + 1])
-                raise NotSettled(f"the function of layer {number}: {why}") from None
-            numbers[:NUMBERS] = found.numbers
-            rows[s, bends.BENT], rows[s, bends.TABLES] = found.bend, sum(map(len, begins))
-            forms[s, bends.KAPPA], forms[s, bends.ROUNDS] = found.steep, found.rounds
-            more = found.flat(sum(map(len, terms)), sum(map(len, begins)))
-            begins, terms = [*begins, more[0]], [*terms, more[1]]
+            q = numbers[bends.ROOT] ** 2
+            for function in filter(None, (bend, stage.lifted)):
+                try:
+                    found = tables_of(function, q)
+                except NotSettled as why:
+                    number = sum(one.bend is not None for one in self.program.stages[: s + 1])
+                    raise NotSettled(f"the function of layer {number}: {why}") from None
+                place = sum(map(len, begins))
+                if function is bend:
+                    numbers[:NUMBERS] = found.numbers
+                    rows[s, bends.BENT], rows[s, bends.TABLES] = found.bend, place
+                    forms[s, bends.KAPPA], forms[s, bends.ROUNDS] = found.steep, found.rounds
+                else:
+                    self._lifted(s, found, q, place)
+                more = found.flat(sum(map(len, terms)), place)
+                begins, terms = [*begins, more[0]], [*terms, more[1]]
             self.tables = *self.tables[:5], np.concatenate(terms), np.concatenate(begins)
         self.given = whole
+
+    def _lifted(self, s: int, found: Tables, q: Array, place: int) -> None:
+        """What loops know of what parameters add to tangent kernels."""
+        rows, forms = self.given[:2]
+        if (found.bend == bends.KINKED) != (rows[s, bends.BENT] == bends.KINKED):
+            raise NotSettled(
+                "trained parameters in front of a function that has no table like theirs"
+            )
+        n0, n1, n2 = found.numbers[[3, 5, 7]]
+        rows[s, bends.LIFTED] = place
+        wrong = (n1**2).max(), (n0 * n2 * q).max(), found.rounds * (n0**2).max()
+        forms[s, bends.LIFT + 1 : bends.LIFT + 4] = wrong
 
     def loosened(self, before: Array) -> bool:
         """Let numbers of inputs have what errors of K are more than before, if that is little."""

@@ -21,7 +21,7 @@ from tpcalc.engine.chains_tiles import TINY, angle, arc
 from tpcalc.engine.chains_wedges import turned
 from tpcalc.engine.kernels_compile import exact, inlined, pointer
 
-SPARE = 6  # rows of a thread
+SPARE = 8  # rows of a thread
 # What is applied: |z| and z, a closed dual and those behind it, tables in the correlation or in the
 # angle; variances are wanted, as those tables are still to be made.
 CORNER, FIRST_CLOSED = 1, 2
@@ -31,18 +31,19 @@ KINKED, PENDING = TABLED + 1, TABLED + 2
 # positions; its taps; its planes, and the pitch of their rows; numbers of inputs in it; its
 # function; whether it reads inputs alone; where its tables are; whether all that it reads has
 # versines, so that its errors begin as products of lengths; whether errors have planes, behind the
-# others.
+# others; where the table is of what parameters add to T, below 0 if there is none.
 (KIND, PLAIN, HELD, SIZE, BEGIN, END, VALUE, TANGENT, PITCH, TABLE, SIZES, BENT, FIRST, TABLES,
- FRESH, WIDE) = range(16)  # fmt: skip
+ FRESH, WIDE, LIFTED) = range(17)  # fmt: skip
 # Numbers of a stage: kappa, tau and base of a |z| + b z (see ``chains_loops``); the rates of the
 # weights that read it, and of those that it has where it reads inputs; how far its v may be off;
 # of a closed dual its shape (see ``chains_duals``) and the three numbers of a layer of a chain; eps
 # of a norm, below 0 if there is none; what values and slopes may miss; what parameters add to T
 # before the function; what a product is multiplied by, at one place of one input, and elsewhere;
-# how far T may be off at first. Of tables kappa is how much slopes turn with the angle.
+# how far T may be off at first; of what parameters add to T the rate, and how much it is off by
+# errors of K, by those of sizes, and besides. Of tables kappa is how much slopes turn with angles.
 KAPPA, TURN, BASE, STRENGTH, RATE, OWN, OFF, SHAPE = range(8)
 STEP = SHAPE + 4
-NORM, ROUNDS, TILT, SAME, APART, BEGUN = range(STEP + 3, STEP + 9)
+NORM, ROUNDS, TILT, SAME, APART, BEGUN, LIFT = range(STEP + 3, STEP + 10)
 # Numbers of an input at a position of a stage with errors, behind those of ``chains_layers``: its
 # size, and half of what its square may be off. Tables have their own in the first three.
 LOST, THIRD, OVER, LENGTH = range(4)
@@ -144,12 +145,12 @@ def begun(
 
 @exact
 def _tabled(
-    which: int, stage: Index, numbers: Numbers, where: Where, p: int, x: Array, out: Array,
+    at: int, stage: Index, numbers: Numbers, where: Where, p: int, x: Array, out: Array,
     rest: Array,
 ) -> None:  # fmt: skip
-    """Values (0) or slopes (1) of a row by their table."""
+    """A row by the table whose head is at a place."""
     begins, count = numbers[6], stage[SIZE] * where[3]
-    head = begins[stage[TABLES] + 4 * which : stage[TABLES] + 4 * which + 4]
+    head = begins[at : at + 4]
     terms, own_start = head[1], place_of(where, 0, stage[SIZE], p)
     rows = numbers[5][head[0] : head[0] + 2 * terms * count].reshape(2 * terms, count)
     own = rows[:terms, own_start[0]].copy()
@@ -187,48 +188,87 @@ def _turned(
 
 
 @exact
+def _lift(
+    stage: Index, form: Array, numbers: Numbers, where: Where, p: int, k: Array, e: Array,
+    spare: Array,
+) -> None:  # fmt: skip
+    """What parameters add to T, and how far that may be off, in the last rows."""
+    size, base, table, x = stage[SIZE], stage[SIZES], numbers[3], spare[4][: k.size]
+    if stage[BENT] < TABLED:
+        over = number_of(where, base, ROOT, size, p, table)
+        roots = columns_of(where, base, ROOT, size, p, table)
+        for q in range(k.size):
+            unit = over * roots[q]
+            x[q] = min(max(k[q] / unit, -1.0), 1.0) if unit > 0.0 else 0.0
+    out, rest = spare[6][: k.size], spare[5][: k.size]
+    _tabled(stage[LIFTED], stage, numbers, where, p, x, out, rest)
+    loose = number_of(where, base, LOOSE, size, p, table)
+    ends = columns_of(where, base, LOOSE, size, p, table)
+    for q in range(k.size):
+        wrong = form[LIFT + 1] * (e[q] + EPS * abs(k[q])) + form[LIFT + 3]
+        spare[7, q] = form[LIFT] * (wrong + form[LIFT + 2] * (loose + ends[q]))
+        out[q] *= form[LIFT]
+
+
+@exact
+def _duals(
+    stage: Index, form: Array, numbers: Numbers, where: Where, p: int, k: Array, own: Array,
+    n0: Array, n1: Array, spare: Array,
+) -> None:  # fmt: skip
+    """Values and slopes of a row, in the first rows; half versines or angles are there by now."""
+    size, base, table, bend = stage[SIZE], stage[SIZES], numbers[3], stage[BENT]
+    value, slope, x = spare[0][: k.size], spare[1][: k.size], spare[4][: k.size]
+    b0, b1 = columns_of(where, base, 0, size, p, table), columns_of(where, base, 1, size, p, table)
+    b2 = columns_of(where, base, 2, size, p, table)
+    if bend == CORNER:
+        for q in range(k.size):
+            after, turn = _corner(x[q], form[KAPPA], form[TURN], form[BASE])
+            value[q], slope[q] = own[3] * n0[q] * (1.0 - 2.0 * after), own[5] * n1[q] * turn
+    elif bend < TABLED:
+        row, shape = bend - FIRST_CLOSED, form[SHAPE:STEP]
+        closed(row, shape, k, value, slope, (own[0], own[1], own[2]), b0, b1, b2)
+    else:
+        if bend == TABLED:
+            for q in range(k.size):
+                x[q] = min(max(k[q] * (own[OVER] * b2[q]), -1.0), 1.0)
+        _tabled(stage[TABLES], stage, numbers, where, p, x, value, spare[5][: k.size])
+        _tabled(stage[TABLES] + 4, stage, numbers, where, p, x, slope, spare[5][: k.size])
+
+
+@exact
 def _bent_sums(
     stage: Index, form: Array, numbers: Numbers, where: Where, p: int, v: Array, t: Array,
     e: Array, f: Array, spare: Array,
 ) -> None:  # fmt: skip
     """A row of sums through its function, errors followed."""
     size, base, width, table, bend = stage[SIZE], stage[SIZES], v.size, numbers[3], stage[BENT]
-    own, value, slope, x = spare[2], spare[0][:width], spare[1][:width], spare[4][:width]
+    own, value, slope = spare[2], spare[0][:width], spare[1][:width]
     for k in range(NUMBERS):
         own[k] = number_of(where, base, k, size, p, table)
-    r, others = (
-        number_of(where, base, ROOT, size, p, table),
-        columns_of(where, base, ROOT, size, p, table),
-    )
+    r = number_of(where, base, ROOT, size, p, table)
+    others = columns_of(where, base, ROOT, size, p, table)
     for q in range(width):
         unit = r * others[q]
         e[q] += form[OFF] * unit
         f[q] += form[OFF] * (unit + abs(t[q])) + form[BEGUN] * unit
-    b0, b1 = columns_of(where, base, 0, size, p, table), columns_of(where, base, 1, size, p, table)
-    b2, n0 = columns_of(where, base, 2, size, p, table), columns_of(where, base, 3, size, p, table)
-    p0, n1 = columns_of(where, base, 4, size, p, table), columns_of(where, base, 5, size, p, table)
-    p1, n2 = columns_of(where, base, 6, size, p, table), columns_of(where, base, 7, size, p, table)
+    n0, p0 = columns_of(where, base, 3, size, p, table), columns_of(where, base, 4, size, p, table)
+    n1, p1 = columns_of(where, base, 5, size, p, table), columns_of(where, base, 6, size, p, table)
+    n2 = columns_of(where, base, 7, size, p, table)
     if bend in (CORNER, KINKED):
         n2, own[7] = spare[3][:width], own[5]
-        _turned(stage, form[KAPPA], numbers, where, p, v, e, n1, n2, x)
-    if bend == CORNER:
-        for q in range(width):
-            after, turn = _corner(x[q], form[KAPPA], form[TURN], form[BASE])
-            value[q], slope[q] = own[3] * n0[q] * (1.0 - 2.0 * after), own[5] * n1[q] * turn
-    elif bend < TABLED:
-        row, shape = bend - FIRST_CLOSED, form[SHAPE:STEP]
-        closed(row, shape, v, value, slope, (own[0], own[1], own[2]), b0, b1, b2)
-    else:
-        if bend == TABLED:
-            for q in range(width):
-                x[q] = min(max(v[q] * (own[OVER] * b2[q]), -1.0), 1.0)
-        _tabled(0, stage, numbers, where, p, x, value, spare[5][:width])
-        _tabled(1, stage, numbers, where, p, x, slope, spare[5][:width])
+        _turned(stage, form[KAPPA], numbers, where, p, v, e, n1, n2, spare[4][:width])
+    _duals(stage, form, numbers, where, p, v, own, n0, n1, spare)
+    if stage[LIFTED] >= 0:
+        _lift(stage, form, numbers, where, p, v, e, spare)
     advance(v, t, e, f, value, slope, own, n0, p0, n1, p1, n2, form[STEP : STEP + 3])
     more = form[RATE] - 1.0  # the step has a rate of 1
     for q in range(width):
         t[q] += more * v[q]
         f[q] += max(more, 0.0) * e[q]
+    if stage[LIFTED] >= 0:
+        for q in range(width):
+            t[q] += spare[6][q]
+            f[q] += spare[7][q]
 
 
 @inlined

@@ -127,7 +127,7 @@ class PlaneProgram:
         if family != "abrelu":
             smooth = family == "smooth"
             bent = bends.PENDING if smooth else bends.FIRST_CLOSED + CLOSED.index(family)
-        return [kind, *flags, *where, 0, 0, bent, first, 0, self.fresh[s], self.wide[s]]
+        return [kind, *flags, *where, 0, 0, bent, first, 0, self.fresh[s], self.wide[s], -1]
 
     def _tap(self, source: Source | None, shift: int, places: Index, rate: float = 0.0) -> None:
         at = sum(map(len, self.places))
@@ -149,10 +149,23 @@ class PlaneProgram:
         own = [source.rate or 0.0 for source in stage.sources]
         turn = (a - b) * (a + b) / strength
         shape = [2 / math.pi * a * a / strength, turn, b * b / strength, math.sqrt(strength)]
-        rates = self.rates[s] + stage.lift, own[0] if own else 0.0
+        rates = (
+            self.rates[s] + (stage.lift if stage.lifted is None else 0.0),
+            own[0] if own else 0.0,
+        )
         norm = -1.0 if stage.norm is None else stage.norm
         size = 1.0 if family == "abrelu" else strength  # of a|z| + bz values have it
-        last = norm, EPS * ROUNDINGS, stage.tilt, *(stage.times or (1.0, 1.0)), 0.0
+        last = (
+            norm,
+            EPS * ROUNDINGS,
+            stage.tilt,
+            *(stage.times or (1.0, 1.0)),
+            0.0,
+            stage.lift,
+            0.0,
+            0.0,
+            0.0,
+        )
         return [*shape, *rates, 0.0, *own_shape, 0.0, size, 0.0, *last]
 
     def numbers_kept(self, shape: tuple[int, ...], threads: int) -> int:

@@ -43,7 +43,8 @@ class Stage:
     size: int = 1
     norm: float | None = None  # of vectors divided by sqrt(square + norm)
     tilt: float = 0.0  # what parameters add to tangent kernels before the function
-    lift: float = 0.0  # and after it, in units of kernels
+    lift: float = 0.0  # and after it, in units of kernels, or of those of a function of the sum
+    lifted: Smooth | None = None
     # of a product of the sources: mean squares of a factor, of one place of an input, and of two
     times: tuple[float, float] | None = None
 
@@ -62,7 +63,12 @@ class Stage:
     @property
     def followed(self) -> bool:
         """Whether it needs covariances with their errors."""
-        return self.shape[0] != "abrelu" or self.tilt > 0 or self.times is not None
+        return (
+            self.shape[0] != "abrelu"
+            or self.tilt > 0
+            or self.times is not None
+            or self.lifted is not None
+        )
 
 
 def rated(stages: list[Stage]) -> tuple[Stage, ...]:

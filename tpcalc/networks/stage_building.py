@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from tpcalc.arrays import Array, Index
-from tpcalc.engine.planes_stages import IDENTITY, Bend, Source, Stage
+from tpcalc.engine.chains_series import Smooth
+from tpcalc.engine.planes_stages import IDENTITY, Bend, Known, Source, Stage
 from tpcalc.functions import Expr, Var, const
 from tpcalc.functions.expr import Mul, mul, split_coefficient, substitute, walk
 from tpcalc.functions.fn import slope_or_none
@@ -36,15 +37,19 @@ from tpcalc.program.program import Program
 from tpcalc.program.types import Axes, Ref
 
 Rate = Callable[[Mark], float]
-Bent = Callable[[Expr], Bend | None]
+Named = Callable[[Expr], Known | None]
+Tabled = Callable[[Expr], Smooth | None]
 Mean = Callable[[Expr], float]
 
 
 class Building:
     """The way through a program, from its inputs on."""
 
-    def __init__(self, program: Program, rate: Rate, bend: Bent, mean: Mean) -> None:
-        self.program, self.rate, self.bend, self.mean = program, rate, bend, mean
+    def __init__(
+        self, program: Program, rate: Rate, family: Named, smooth: Tabled, mean: Mean
+    ) -> None:
+        self.program, self.rate, self.mean = program, rate, mean
+        self.family, self.smooth = family, smooth
         outs = [ref for name, ref in program.outputs if what_of(name) == "f"]
         self.needed = cone(program.nodes, outs)
         self.outs = outs
@@ -86,13 +91,24 @@ class Building:
             scaled = {term: float(scale) * matrix for term, matrix in base.terms.items()}
             base, bend = Block(base.axes, scaled), None
         else:
-            bend = self.bend(function)
+            bend = self.family(function) or self.smooth(function)
             if bend is None:
                 raise NoStages(f"the function {function.text}, {place}")
-        slope, tilt, lift = slope_or_none(function, Var(0)), 0.0, 0.0
+        tilt, lift, lifted = self.added(applied.expr, function, none, place)
+        if lifted is not None and bend is None:
+            raise NoStages(f"parameters in {applied.expr.text}, {place}")
+        if plain == Var(0) and tilt == lift == 0.0:
+            return base if scale == 1 else self.kept(base)
+        return self.sum(base, bend, tilt, lift, lifted)
+
+    def added(
+        self, expr: Expr, function: Expr, none: dict[Expr, Expr], place: str
+    ) -> tuple[float, float, Smooth | None]:
+        """What parameters add to tangent kernels before a function and after it; that of what."""
+        slope, tilt, lift, lifted = slope_or_none(function, Var(0)), 0.0, 0.0, None
         sides = slopes_of(function)
         for k, mark in enumerate(self.parameters, 1):
-            own = slope_or_none(applied.expr, Var(k))
+            own = slope_or_none(expr, Var(k))
             rate = self.rate(mark) if own != const(0) else 0.0
             if rate == 0.0:
                 continue
@@ -102,13 +118,14 @@ class Building:
             gain = None if own is None or sides is None else _ratio(slopes_of(own), sides)
             if shift is not None:
                 tilt += rate * shift**2
-            elif gain is not None:
+            elif gain is not None and lifted is None:
                 lift += rate * gain**2
             else:
-                raise NoStages(f"the parameter {mark.label!r} in {function.text}, {place}")
-        if plain == Var(0) and tilt == lift == 0.0:
-            return base if scale == 1 else self.kept(base)
-        return self.sum(base, bend, tilt, lift)
+                lifted = None if own is None or lift else self.smooth(own)
+                if lifted is None:
+                    raise NoStages(f"the parameter {mark.label!r} in {function.text}, {place}")
+                lift = rate
+        return tilt, lift, lifted
 
     def base(self, ref: Ref) -> Any:
         """What a vector is a function of; None of a parameter that is 0 at the start."""
@@ -206,7 +223,14 @@ class Building:
             return block
         return self.sum(block, None)
 
-    def sum(self, block: Block, bend: Bend | None, tilt: float = 0.0, lift: float = 0.0) -> Block:
+    def sum(
+        self,
+        block: Block,
+        bend: Bend | None,
+        tilt: float = 0.0,
+        lift: float = 0.0,
+        lifted: Smooth | None = None,
+    ) -> Block:
         """A stage of what a block sums up, and of a function of it."""
         block = self.ordered(block)
         size, sources, biases, traits = size_of(block.axes), [], [], []
@@ -224,7 +248,9 @@ class Building:
             raise NoStages("a function of what is not Gaussian")
         if bend is not None:
             found = Traits(frozenset(), found.inner, False)
-        stage = Stage(tuple(sources), tuple(biases), bend, None, size, tilt=tilt, lift=lift)
+        stage = Stage(
+            tuple(sources), tuple(biases), bend, None, size, tilt=tilt, lift=lift, lifted=lifted
+        )
         return Block(block.axes, self.add(stage, found).terms)
 
     def normed(self, block: Block, eps: float) -> Block:

@@ -20,7 +20,7 @@ from tpcalc.exponents import as_ex
 from tpcalc.functions import Const, Par, Var, const
 from tpcalc.functions.expr import Add, Mul, Pow, add, mul, split_coefficient, substitute
 from tpcalc.networks.network import Architecture
-from tpcalc.networks.stage_building import Bent, Building, Mean, Rate
+from tpcalc.networks.stage_building import Building, Mean, Named, Rate, Tabled
 from tpcalc.networks.stage_values import (
     Applied,
     Average,
@@ -43,13 +43,16 @@ from tpcalc.program.nodes import Data, Input, LinComb, MatMul, Moment, Node, Non
 from tpcalc.program.types import Axes, Ref
 
 
-def stages_of(network: Architecture, rate: Rate, bend: Bent, mean: Mean) -> tuple[Stage, ...]:
+def stages_of(
+    network: Architecture, rate: Rate, family: Named, smooth: Tabled, mean: Mean
+) -> tuple[Stage, ...]:
     """The stages of a network with one output.
 
     Args:
         network: The network.
         rate: The rate of each parameter.
-        bend: The family and the numbers of a function; None: it has no loop.
+        family: The family and the numbers of a function; None: it has no closed dual.
+        smooth: Any other function, for tables; None: it jumps.
         mean: The average of a function of a standard Gaussian.
 
     Raises:
@@ -57,7 +60,7 @@ def stages_of(network: Architecture, rate: Rate, bend: Bent, mean: Mean) -> tupl
             vector, their products with each other and with noise, and averages over positions.
     """
     program = network.smallest
-    state = Building(program, rate, bend, mean)
+    state = Building(program, rate, family, smooth, mean)
     if len(state.outs) != 1:
         raise NoStages("several readouts")
     if any(dim.ratio != 1 for dim in program.dims):

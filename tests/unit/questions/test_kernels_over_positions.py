@@ -82,8 +82,12 @@ def started_at_zero(t, x):
     return t.linear(t.outputs, t.n, bias="zero", name="read")(tp.layers.average_pool(x, "p"))
 
 
+def curved_gains(t, x):
+    return read(t, tp.gelu(tp.layers.LayerNorm(t, name="norm")(convolution(t, "a", "in")(x))))
+
+
 PROGRAMS = [strided, skipping, skipping_after, curved, read_twice, normed]
-PROGRAMS += [gained, dropped, gated, of_positions, started_at_zero]
+PROGRAMS += [gained, curved_gains, dropped, gated, of_positions, started_at_zero]
 
 
 def twice(t, x):
@@ -125,10 +129,6 @@ def pooled(t, x):
     return read(t, tp.layers.max_pool(convolution(t, "a", "in")(x), "p", 2))
 
 
-def curved_gains(t, x):
-    return read(t, tp.gelu(tp.layers.LayerNorm(t, name="norm")(convolution(t, "a", "in")(x))))
-
-
 def jumping(t, x):
     return read(t, tp.sign(convolution(t, "a", "in")(x)))
 
@@ -143,7 +143,6 @@ def of_numbers(t, x):
         (twice, "the weights 'b.map"),
         (shared, "a sum or a product of what is not independent"),
         (pooled, "a sum or a product of what is not independent"),
-        (curved_gains, "the parameter 'norm.gain' in gelu"),
         (jumping, "the function sign"),
         (of_numbers, "a product, "),
     ],

@@ -52,7 +52,8 @@ def _stages(
     found = stages_of(
         architecture,
         rate,
-        lambda expr: family_of(expr) or smooth_of(expr),
+        family_of,
+        smooth_of,
         lambda expr: averages([expr], [[1]]).value.item(),
     )
     if not _positive(found):
@@ -108,4 +109,4 @@ def run_stages(
 
 def is_tabled(stage: Stage) -> bool:
     """Whether a stage has a function without a closed dual."""
-    return isinstance(stage.bend, Smooth)
+    return isinstance(stage.bend, Smooth) or stage.lifted is not None
