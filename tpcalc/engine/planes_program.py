@@ -267,7 +267,7 @@ class PlaneProgram:
             rounding[s] = rounding[s - 1] + unit * (3 + self._taps(stage) / 4)
             shape = len(inputs), stage.size
             largest.append(max((largest[one.stage] for one in stage.sources), default=0.0))
-            largest[s] += self.rates[s] + sum(rate for _, rate in stage.biases)
+            largest[s] += self.rates[s] + stage.lift + sum(rate for _, rate in stage.biases)
             if self.scaled[s]:  # sums of what is orthogonal
                 found.append(self._size(bends.LENGTH, shape, rows[s], sizes))
                 forms[s, bends.OFF] = rounding[s]
