@@ -46,7 +46,7 @@ def _stages(
     def rate(mark: Mark) -> float:
         keeps = exponents.power(mark, table) == mark.keeping
         if not keeps or exponents.rate(mark, table) != Ex() or mark.init is not None:
-            raise NoStages(f"the scale of {mark.label!r}")
+            raise NoStages(f"the powers of n of {mark.label!r}")
         return float(mark.rate) if layers is None or mark.layer in layers else 0.0
 
     found = stages_of(
