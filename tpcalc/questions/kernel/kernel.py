@@ -41,7 +41,8 @@ LOST, SLIGHT = 1e-9, 1e-6  # errors of chains, of planes, from which on other wa
 JUMPS = "Its NNGP is there, kinds='nngp'; a tangent kernel needs a slope, as that of tanh(10 z)."
 SAMPLED = 40  # inputs whose kernel particles may estimate: every pair is part of one program
 
-SLOW = "pairs of inputs went through the whole program, as loops over layers do not know {}"
+KNOW = "as loops over layers do not know "
+SLOW = f"pairs of inputs went through the whole program, {KNOW}{{}}"
 STANDARD = (
     "In the standard parameterization with one learning rate for all widths every hidden layer "
     "adds its width to the tangent kernel. That of networks with d inputs and finite widths n_1, "
@@ -294,6 +295,11 @@ def answer(
             if fused is not None:
                 return fused
             why = f", because there is {reason}"
+        except EvaluationError as error:
+            where = f" Loops do not know {slow[0].partition(KNOW)[2]}." if slow else ""
+            raise EvaluationError(
+                error.message + where, where=error.where, hint=error.hint
+            ) from None
     if method not in ("auto", "particles"):
         raise EvaluationError(
             f"method={method!r} does not give this kernel{why}.",
