@@ -33,6 +33,7 @@ CLOSED = ("erf", "gelu", "sin", "exp", "gaussian", "cubic")
 ERF, GELU, SIN, EXP, GAUSSIAN, CUBIC = range(len(CLOSED))
 SERIES = 0.3  # covariances below which sinh is its series
 LEAST = -708.0  # of logarithms of floats
+ALIKE = 1e-16  # of cos 2b
 
 _exponential = polynomial(*(1.0 / math.factorial(k) for k in range(12, 1, -1)))
 _sinh = polynomial(*(1.0 / math.factorial(2 * k + 1) for k in range(5, -1, -1)))  # over x, of x^2
@@ -107,6 +108,20 @@ def _cubic(k: float, a0: float, a1: float, b0: float, b1: float, two: float, thr
 
 
 @exact
+def _waves(
+    turn: float, k: Array, v: Array, g: Array, a0: float, a1: float, b0: Array, b1: Array
+) -> None:
+    """Of sines; of sin z + cos z both parts are there alike, and one exponential is all."""
+    if abs(turn) < ALIKE:
+        for t in range(k.size):
+            v[t] = 0.5 * _exp(k[t] - a0 - b0[t])
+            g[t] = v[t]
+    else:
+        for t in range(k.size):
+            v[t], g[t] = _sin(k[t], a0, a1, b0[t], b1[t], turn)
+
+
+@exact
 def _algebraic(
     row: int, shape: Array, k: Array, v: Array, g: Array, a0: float, a1: float, b0: Array, b1: Array
 ) -> None:
@@ -141,8 +156,7 @@ def closed(
         for t in range(k.size):
             v[t], g[t] = _gelu(k[t], a0, a1, a2, b0[t], b1[t], b2[t])
     elif row == SIN:
-        for t in range(k.size):
-            v[t], g[t] = _sin(k[t], a0, a1, b0[t], b1[t], shape[0])
+        _waves(shape[0], k, v, g, a0, a1, b0, b1)
     elif row == EXP:
         for t in range(k.size):
             v[t] = _exp(k[t] + a0 + b0[t])

@@ -49,6 +49,11 @@ def exp_dual(q: Any, p: Any, c: Any) -> tuple[Any, Any]:
     return value, value
 
 
+def rbf_dual(q: Any, p: Any, c: Any) -> tuple[Any, Any]:
+    value = mp.exp(c - (q + p) / 2) / 2
+    return value, value
+
+
 def bump_dual(q: Any, p: Any, c: Any) -> tuple[Any, Any]:
     value = 1 / mp.sqrt((1 + 2 * q) * (1 + 2 * p) - 4 * c * c)
     return value, 4 * c * value**3
@@ -72,6 +77,7 @@ CLOSED: dict[str, tuple[Family, tuple[float, ...], Dual]] = {
     "gelu": ("gelu", PLAIN, gelu_dual),
     "sin": ("sin", PLAIN, waves(1)),
     "cos": ("sin", (-1.0, 0.0, 0.0, 0.0), waves(-1)),
+    "rbf": ("sin", (math.cos(math.pi / 2), 0.0, 0.0, 0.0), rbf_dual),
     "exp": ("exp", PLAIN, exp_dual),
     "gaussian": ("gaussian", PLAIN, bump_dual),
     "cubic": ("cubic", POWERS, cubic_dual),
