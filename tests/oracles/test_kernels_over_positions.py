@@ -128,8 +128,13 @@ def folded(k, q, other, same):
     return value - k / 4 + size * mp.sinh(k), slope - mp.mpf(1) / 4 + size * mp.cosh(k)
 
 
-DUALS = {"relu": relu, "erf": erf, "gelu": gelu, "waves": waves, "folded": folded}
+def none(k, q, other, same):
+    return k, mp.mpf(1)
+
+
+DUALS = {"none": none, "relu": relu, "erf": erf, "gelu": gelu, "waves": waves, "folded": folded}
 FUNCTIONS = {
+    "none": lambda x: x,
     "relu": tp.relu,
     "erf": tp.erf,
     "gelu": tp.gelu,
@@ -176,6 +181,7 @@ CASES = [
     ([("c", *ZERO), ("c", 2, 2, "none"), ("c", *ZERO)], "flat", 4, False, ["erf"]),
     ([("c", *ZERO), ("c", *ZERO)], "mean", 3, True, ["gelu", "relu"]),
     ([("c", *ZERO), ("c", *ZERO), ("c", *ZERO)], "mean", 3, False, ["relu", "gelu"]),
+    ([("c", 1, 1, "zero"), ("c", *ZERO)], "mean", 3, False, ["none", "relu"]),
     ([("c", *ZERO), ("p",), ("c", *NONE)], "mean", 4, False, ["waves"]),
     ([("c", *ZERO), ("c", 2, 2, "none"), ("c", *ZERO)], "flat", 4, True, ["waves"]),
     ([("c", *ZERO), ("c", *ZERO)], "mean", 3, True, ["folded"]),

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 Family = Literal["abrelu", "jump", "erf", "gelu", "sin", "exp", "gaussian", "cubic", "smooth"]
 FAMILIES: tuple[Family, ...] = get_args(Family)
+PLAIN = 1.0, 0.0, 0.0, 0.0  # the shape of what has none
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +53,7 @@ class Chain:
     first_weight: float  # weight variance of the first layer, of G
     first_bias: float  # bias variance of the first layer
     # of "sin", sin(b z + c): cos 2c; of "cubic" the coefficients, the constant first
-    shape: tuple[float, ...] = (1.0, 0.0, 0.0, 0.0)
+    shape: tuple[float, ...] = PLAIN
 
     def __post_init__(self) -> None:
         checks.one_of("family of activations", self.family, FAMILIES)

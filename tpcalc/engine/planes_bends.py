@@ -84,7 +84,7 @@ def number_of(where: Where, base: int, place: int, size: int, p: int, table: Arr
 @inlined
 def _corner(u: float, kappa: float, turn: float, base: float) -> Any:
     """Of a |z| + b z: the half versine after it, and the slope; a negative u is u - 1."""
-    far = 1.0 - u if u >= 0.0 else -u
+    far = max(1.0 - u, 0.0) if u >= 0.0 else -u
     near = (u >= 0.0) & (u <= 0.5)
     s = u if near else far
     root = math.sqrt(s)

@@ -54,6 +54,11 @@ class PlaneProgram:
     def _scaled(self) -> list[bool]:
         """Which stages work with versines: those all of whose sources hold them."""
         found = [stage.mean is None and not stage.followed for stage in self.stages]
+        for s, stage in enumerate(self.stages):
+            # near 1 a half versine has lost the digits of opposite vectors, which corners need
+            first = all(one.stage == INPUTS for one in stage.sources)
+            apart = all(self.stages[one.stage].turns for one in stage.sources)
+            found[s] &= not stage.turns or first or apart
         found[-1] = False
         while True:
             before = list(found)

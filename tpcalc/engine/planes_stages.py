@@ -13,11 +13,11 @@ import numpy as np
 
 from tpcalc.arrays import Array, Index
 from tpcalc.engine.chains_series import Smooth
+from tpcalc.engine.chains_tables import PLAIN
 
 Known = tuple[str, float, float, tuple[float, ...]]
 """The family of a function, and its numbers a, b and shape (see ``Chain``)."""
 Bend = Known | Smooth
-PLAIN = 1.0, 0.0, 0.0, 0.0
 IDENTITY: Known = ("abrelu", 0.0, 1.0, PLAIN)
 INPUTS = 0  # the number of the stage that inputs are
 
@@ -59,6 +59,12 @@ class Stage:
     def dilation(self) -> float:
         """The b of f(b z)."""
         return 1.0 if self.shape[0] == "abrelu" else self.shape[2]
+
+    @property
+    def turns(self) -> bool:
+        """Whether it is a|z| + bz with a corner, after which no vectors are opposite."""
+        family, a, b, _ = self.shape
+        return self.bend is not None and family == "abrelu" and a * a > 1e-3 * (a * a + b * b)
 
     @property
     def followed(self) -> bool:

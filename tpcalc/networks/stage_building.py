@@ -163,9 +163,9 @@ class Building:
         bases = list(dict.fromkeys(one.base for one in found if one.base is not None))
         if not all(self.is_function(base, axes) for base in bases):
             raise NoStages(f"a function of vectors of other axes, {self.program.place(ref)}")
+        given: dict[Expr, Expr] = {Var(k): one.expr for k, one in enumerate(found)}
         if len(bases) < 2:
-            expr = substitute(expr, {Var(k): one.expr for k, one in enumerate(found)})
-            return Applied(bases[0] if bases else None, expr)
+            return Applied(bases[0] if bases else None, substitute(expr, given))
         number, rest = split_coefficient(expr)
         parts: dict[Any, list[Expr]] = {base: [] for base in bases}
         for factor in rest.factors if isinstance(rest, Mul) else filter(None, (rest,)):
@@ -173,9 +173,6 @@ class Building:
             if len(own) > 1:
                 raise NoStages(f"a function of several vectors, {self.program.place(ref)}")
             base = own.pop() if own else bases[0]
-            given: dict[Expr, Expr] = {
-                Var(k): one.expr for k, one in enumerate(found) if _reads(factor, k)
-            }
             parts[base].append(substitute(factor, given))
         return self.product({base: mul(own) for base, own in parts.items()}, float(number), ref)
 
@@ -192,8 +189,7 @@ class Building:
             outer = traits[-1].outer if expr == Var(0) else outer
             block = self.bent(Applied(base, expr), ref) if expr != Var(0) else base
             ((term, matrix),) = block.terms.items()
-            places = places_of(block.axes, axes)
-            sources.append(self.source(term, matrix[places])[0])
+            sources.append(self.source(term, matrix[places_of(block.axes, axes)])[0])
         whole = together(traits)
         if not whole.gaussian:
             raise NoStages(f"a product of what is not Gaussian, {self.program.place(ref)}")

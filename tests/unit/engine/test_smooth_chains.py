@@ -77,7 +77,7 @@ CLOSED: dict[str, tuple[Family, tuple[float, ...], Dual]] = {
     "gelu": ("gelu", PLAIN, gelu_dual),
     "sin": ("sin", PLAIN, waves(1)),
     "cos": ("sin", (-1.0, 0.0, 0.0, 0.0), waves(-1)),
-    "rbf": ("sin", (math.cos(math.pi / 2), 0.0, 0.0, 0.0), rbf_dual),
+    "rbf": ("sin", (math.cos(math.pi / 2), *PLAIN[1:]), rbf_dual),
     "exp": ("exp", PLAIN, exp_dual),
     "gaussian": ("gaussian", PLAIN, bump_dual),
     "cubic": ("cubic", POWERS, cubic_dual),

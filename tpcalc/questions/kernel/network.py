@@ -22,6 +22,7 @@ from tpcalc.activations.entries.step import STEP
 from tpcalc.arrays import Array
 from tpcalc.engine.chains import Chain, Family, Gram, chain_kernels
 from tpcalc.engine.chains_series import Smooth
+from tpcalc.engine.chains_tables import PLAIN
 from tpcalc.errors import EvaluationError, NotDifferentiable, UsageError
 from tpcalc.exponents import Ex
 from tpcalc.functions import Atom, Call, Const, Expr, Fn, Var, const
@@ -46,7 +47,6 @@ from tpcalc.training.parameterizations import Parameterization
 from tpcalc.training.written import network_program, template_of
 
 HIGHEST = 12  # degree of polynomials whose series is exact
-PLAIN = 1.0, 0.0, 0.0, 0.0  # the shape of what has none
 LARGE = 1e75  # numbers whose fourth powers are still floats
 
 
