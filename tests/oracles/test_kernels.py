@@ -176,7 +176,7 @@ def test_peers_5_1_by_planes_of_layers(name: str) -> None:
     found, chain = every_layer(row.net), tp.kernel(row.net, X)
     assert entries(found) == pytest.approx(row.entries, rel=1e-11)
     assert found.method is Method.EXACT
-    assert found.error < 1e-9
+    assert found.error < (1e-9 if name == "erf-10" else 1e-10)
     for own, other, scale in zip(entries(found), entries(chain), scales(row), strict=True):
         assert abs(own - other) <= (found.error + chain.error) * scale
 
