@@ -173,7 +173,7 @@ def plane_kernels(
     program = _program(stages, over, width)
     spend(
         f"a kernel of shape {(count, len(other))} over {largest} positions",
-        memory=16 * count * len(other) * outputs**2
+        memory=32 * count * len(other) * outputs**2  # kernels and their errors
         + 8 * program.numbers_kept(every.shape, threads),
         hint="Use fewer inputs, or threads=1.",
     )
@@ -226,8 +226,9 @@ def _filled(
         diagonal = own[place, :, 0]
         ratio = np.where(diagonal > 0, spread**2 / diagonal, 0.0)
         over = np.where(diagonal > 0, 1 / np.sqrt(diagonal), 0.0)
-        unit = np.multiply.outer(over[: shape[0]], over[run.shift * outputs :])
-        followed = float((wrong[place] * unit).max(initial=0.0))
+        wrong[place] *= over[: shape[0], None]
+        wrong[place] *= over[run.shift * outputs :]
+        followed = float(wrong[place].max(initial=0.0))
         errors.append(followed + 2 * rounding[-1] * float(ratio.max(initial=0.0)))
     return PlaneKernels(nngp, ntk, *errors)
 

@@ -154,24 +154,12 @@ class PlaneProgram:
         own = [source.rate or 0.0 for source in stage.sources]
         turn = (a - b) * (a + b) / strength
         shape = [2 / math.pi * a * a / strength, turn, b * b / strength, math.sqrt(strength)]
-        rates = (
-            self.rates[s] + (stage.lift if stage.lifted is None else 0.0),
-            own[0] if own else 0.0,
-        )
+        lift = stage.lift if stage.lifted is None else 0.0
+        rates = self.rates[s] + lift, own[0] if own else 0.0
         norm = -1.0 if stage.norm is None else stage.norm
         size = 1.0 if family == "abrelu" else strength  # of a|z| + bz values have it
-        last = (
-            norm,
-            EPS * ROUNDINGS,
-            stage.tilt,
-            *(stage.times or (1.0, 1.0)),
-            0.0,
-            stage.lift,
-            0.0,
-            0.0,
-            0.0,
-        )
-        return [*shape, *rates, 0.0, *own_shape, 0.0, size, 0.0, *last]
+        last = norm, EPS * ROUNDINGS, stage.tilt, *(stage.times or (1.0, 1.0)), 0.0, stage.lift
+        return [*shape, *rates, 0.0, *own_shape, 0.0, size, 0.0, *last, 0.0, 0.0, 0.0]
 
     def numbers_kept(self, shape: tuple[int, ...], threads: int) -> int:
         """How many numbers are held beside the results."""
