@@ -41,8 +41,7 @@ LOST, SLIGHT = 1e-9, 1e-6  # errors of chains, of planes, from which on other wa
 JUMPS = "Its NNGP is there, kinds='nngp'; a tangent kernel needs a slope, as that of tanh(10 z)."
 SAMPLED = 40  # inputs whose kernel particles may estimate: every pair is part of one program
 
-KNOW = "as loops over layers do not know "
-SLOW = f"pairs of inputs went through the whole program, {KNOW}{{}}"
+SLOW = "pairs of inputs went through the whole program, as loops over layers do not know {}"
 STANDARD = (
     "In the standard parameterization with one learning rate for all widths every hidden layer "
     "adds its width to the tangent kernel. That of networks with d inputs and finite widths n_1, "
@@ -252,23 +251,25 @@ def _written(matrices: dict[str, Array], kind: str, room: Array) -> float:
 
 def _by_loops(
     task: Network, method: str, threads: int | None, progress: Progress | None
-) -> tuple[Found | None, float, tuple[str, ...]]:
+) -> tuple[Found | None, float, str]:
     """What loops over layers find, the error up to which that is it, and what they do not know."""
     if method in ("quadrature", "particles"):
-        return None, 0.0, ()
+        return None, 0.0, ""
     chain = chain_of(task)
     if chain is not None and (chain.method is Method.EXACT or method == "auto"):
         with suppress(NotSettled):
             # of an angle no other way knows more than that of jumps
             most = math.inf if chain.chain.family == "jump" else LOST
-            return run_chain(chain, task, threads, progress), most, ()
+            return run_chain(chain, task, threads, progress), most, ""
     try:
         read = stages(task)
         if method == "auto" or not any(map(is_tabled, read)):
-            return run_stages(read, task, threads, progress), SLIGHT, ()
+            # pair by pair, positions take what nobody waits for
+            most = SLIGHT if task.architecture.tokens == 1 else math.inf
+            return run_stages(read, task, threads, progress), most, ""
     except NoStages as reason:
-        return None, 0.0, (SLOW.format(reason),)
-    return None, 0.0, ()
+        return None, 0.0, str(reason)
+    return None, 0.0, ""
 
 
 def answer(
@@ -279,7 +280,8 @@ def answer(
     progress: Progress | None,
 ) -> Found:
     """The kernels of a network."""
-    fused, most, slow = _by_loops(task, method, threads, progress)
+    fused, most, unknown = _by_loops(task, method, threads, progress)
+    slow = (SLOW.format(unknown),) if unknown else ()
     if fused is not None and fused.worst <= most:
         return fused
     methods = chosen(method)
@@ -296,10 +298,10 @@ def answer(
                 return fused
             why = f", because there is {reason}"
         except EvaluationError as error:
-            where = f" Loops do not know {slow[0].partition(KNOW)[2]}." if slow else ""
-            raise EvaluationError(
-                error.message + where, where=error.where, hint=error.hint
-            ) from None
+            if fused is not None:
+                return fused
+            told = error.message + (f" Loops do not know {unknown}." if unknown else "")
+            raise EvaluationError(told, where=error.where, hint=error.hint) from None
     if method not in ("auto", "particles"):
         raise EvaluationError(
             f"method={method!r} does not give this kernel{why}.",
