@@ -142,25 +142,28 @@ def _settled(rule: Callable[[int], Array], counts: tuple[int, ...]) -> int:
 
 def _slopes(rays: _Rays, sizes: Array, angles: Array) -> Array:
     """E phi'(h) phi'(h'), of shape (angles, sizes, sizes)."""
-    y, weight = _legendre(rays.angles)
-    step = max(1, ROWS // (sizes.size * y.size))
-    if angles.size > step:  # by parts that stay in cache
-        parts = [angles[start : start + step] for start in range(0, angles.size, step)]
-        return np.concatenate([_slopes(rays, sizes, part) for part in parts])
     _, degrees, radii = rays.series.shape
-    shape, found = (angles.size, sizes.size, y.size, 2, radii), 0.0
+    at = np.clip(np.multiply.outer(sizes / rays.top, chebyshev_nodes(degrees)), 0.0, 1.0)
+    whole = chebyshev.chebvander(2 * at - 1, degrees - 1) @ np.concatenate([*rays.series], axis=1)
+    own = to_series(degrees) @ whole  # of each size in the ray
+    y, weight = _legendre(rays.angles)
+    found = 0.0
     for turn in (np.cos, np.sin):
         width = (math.pi - angles if turn is np.cos else angles)[:, None] / 2
-        ray = turn(angles[:, None] / 2 + width * y)  # the other input has it in the other order
-        at = np.clip(sizes[:, None] * (ray[:, None] / rays.top), 0.0, 1.0)
-        basis = chebyshev.chebvander(2 * at.ravel() - 1, degrees - 1)
-        both = (basis @ np.concatenate(list(rays.series), axis=1)).reshape(shape)
-        left = both[:, :, ::-1] * (width * weight)[:, None, :, None, None]
-        left, both = (
-            part.reshape(*shape[:2], -1)
-            for part in (left, both if turn is np.cos else both[..., ::-1, :])
-        )
-        found = found + left @ both.swapaxes(1, 2)
+        ray = np.clip(turn(angles[:, None] / 2 + width * y), 0.0, 1.0)
+        basis = chebyshev.chebvander(2 * ray - 1, degrees - 1) * np.sqrt(width * weight)[..., None]
+        step = max(1, ROWS // (sizes.size * y.size))  # angles whose values stay in cache
+        parts = []
+        for start in range(0, angles.size, step):
+            some = basis[start : start + step].reshape(-1, degrees) @ own
+            both = some.reshape(sizes.size, -1, y.size, 2, radii)
+            # the other input has the rays in the other order, and in one sector the other sign
+            other = both[:, :, ::-1] if turn is np.cos else both[:, :, ::-1, ::-1]
+            shape = *both.shape[:2], -1
+            parts.append(
+                other.reshape(shape).swapaxes(0, 1) @ both.reshape(shape).transpose(1, 2, 0)
+            )
+        found = found + np.concatenate(parts)
     return np.asarray(found)
 
 

@@ -25,7 +25,7 @@ from typing import Any
 
 from tpcalc.arrays import Array
 from tpcalc.engine.chains_tiles import angle
-from tpcalc.engine.kernels_compile import bits, exact, inlined, number, polynomial
+from tpcalc.engine.kernels_compile import bits, inlined, inner, number, polynomial
 from tpcalc.engine.kernels_functions import LOG2_HIGH, LOG2_LOW, ROUND
 
 PI = math.pi
@@ -107,7 +107,7 @@ def _cubic(k: float, a0: float, a1: float, b0: float, b1: float, two: float, thr
     return a0 * b0 + k * (first + k * (two + k * three)), first + k * (2.0 * two + 3.0 * k * three)
 
 
-@exact
+@inner
 def _waves(
     turn: float, k: Array, v: Array, g: Array, a0: float, a1: float, b0: Array, b1: Array
 ) -> None:
@@ -121,7 +121,7 @@ def _waves(
             v[t], g[t] = _sin(k[t], a0, a1, b0[t], b1[t], turn)
 
 
-@exact
+@inner
 def _algebraic(
     row: int, shape: Array, k: Array, v: Array, g: Array, a0: float, a1: float, b0: Array, b1: Array
 ) -> None:
@@ -135,7 +135,7 @@ def _algebraic(
             v[t], g[t] = _cubic(k[t], a0, a1, b0[t], b1[t], two, three)
 
 
-@exact
+@inner
 def closed(
     row: int,
     shape: Array,
@@ -165,7 +165,7 @@ def closed(
         _algebraic(row, shape, k, v, g, a0, a1, b0, b1)
 
 
-@exact
+@inner
 def moments(row: int, shape: Array, q: float) -> tuple[float, float, float, float, float, float]:
     """Of one input: the numbers that its pairs read, and the second moments of phi, phi', phi''."""
     if row == ERF:

@@ -21,6 +21,7 @@ import numpy as np
 
 from tpcalc.arrays import Array, Index
 from tpcalc.engine.chains_duals import closed, moments
+from tpcalc.engine.chains_rows import FOUR, clenshaw, horner
 from tpcalc.engine.chains_tables import EPS, NUMBERS, ROUNDINGS
 from tpcalc.engine.chains_tiles import (
     COLUMNS,
@@ -34,7 +35,7 @@ from tpcalc.engine.chains_tiles import (
     starts,
     whole,
 )
-from tpcalc.engine.kernels_compile import exact
+from tpcalc.engine.kernels_compile import exact, inner
 
 NEAR = 0.99  # correlation of inputs that nearly coincide
 STEP = 1e-4  # relative, of derivatives by variances
@@ -89,7 +90,7 @@ def lengths(
     return total == 0.0
 
 
-@exact
+@inner
 def _first(k: Array, w: Array, e: Array, f: Array, form: Array, own: float, others: Array) -> None:
     """The linear map of the inputs, from their inner products; form: weight, bias, rounding."""
     weight, bias, size = form[0], form[1], form[2] * math.sqrt(own)
@@ -100,7 +101,7 @@ def _first(k: Array, w: Array, e: Array, f: Array, form: Array, own: float, othe
         f[t] = e[t]
 
 
-@exact
+@inner
 def advance(
     k: Array, w: Array, e: Array, f: Array, v: Array, g: Array,
     own: Array, n0: Array, p0: Array, n1: Array, p1: Array, n2: Array, form: Array,
@@ -119,14 +120,14 @@ def advance(
         e[t] = keep * e[t] + added + EPS * abs(k[t])
 
 
-@exact
+@inner
 def _read(table: Array, layer: int, start: int, stop: int, number: int) -> Array:
     """A number of columns in a layer."""
     found: Array = table[NUMBERS * layer + number][start:stop]
     return found
 
 
-@exact
+@inner
 def _largest(
     kind: int, own: Array, ends: Array, start: int, error: Array, near: Array, most: Array
 ) -> None:
@@ -139,7 +140,7 @@ def _largest(
         most[at] = max(most[at], found)
 
 
-@exact
+@inner
 def _closed_strip(
     row: int, shape: Array, k: Array, w: Array, e: Array, f: Array, v: Array, g: Array,
     own: Array, others: Array, start: int, forms: Array,
@@ -207,7 +208,7 @@ Whole = tuple[Array, Array, Array, Array, Array]
 """Of all pairs K, w, their errors, and how far the first correlation is beyond ``NEAR``."""
 
 
-@exact
+@inner
 def strip(state: Whole, i: int, a: int, b: int) -> Whole:
     """Pairs of one input."""
     return state[0][i][a:b], state[1][i][a:b], state[2][i][a:b], state[3][i][a:b], state[4][i][a:b]
@@ -241,64 +242,10 @@ def run_starts(
         span[i0 // ROWS, j0 // COLUMNS, 0], span[i0 // ROWS, j0 // COLUMNS, 1] = low, high
 
 
-@exact
-def _hermite(x: Array, v: Array, g: Array, own: Array, table: Array, start: int) -> None:
-    """sum_k a_k b_k x^k and its derivative by x, for every k, or of every second (x is squared)."""
-    count, size = table.shape[0], x.size
-    v[:], g[:] = 0.0, 0.0
-    k = count - 1
-    for _ in range(count % 4):
-        a, b = own[k], table[k][start : start + size]
-        for t in range(size):
-            g[t] = g[t] * x[t] + v[t]
-            v[t] = v[t] * x[t] + a * b[t]
-        k -= 1
-    while k > 0:  # four at once: a strip is read and written once for them
-        a0, a1, a2, a3 = own[k], own[k - 1], own[k - 2], own[k - 3]
-        b0, b1 = table[k][start : start + size], table[k - 1][start : start + size]
-        b2, b3 = table[k - 2][start : start + size], table[k - 3][start : start + size]
-        for t in range(size):
-            at, value, slope = x[t], v[t], g[t]
-            slope = slope * at + value
-            value = value * at + a0 * b0[t]
-            slope = slope * at + value
-            value = value * at + a1 * b1[t]
-            slope = slope * at + value
-            value = value * at + a2 * b2[t]
-            g[t] = slope * at + value
-            v[t] = value * at + a3 * b3[t]
-        k -= 4
-
-
-@exact
-def clenshaw(
-    x: Array, own: Array, table: Array, degrees: Index, start: int, out: Array, last: Array
-) -> None:
-    """sum_m T_m(x) sum_r a_r b_r over the terms r of each degree m."""
-    size, count = x.size, degrees.size - 1
-    out[:], last[:] = 0.0, 0.0
-    for m in range(count - 1, -1, -1):
-        twice = 2.0 if m else 1.0
-        r, stop = degrees[m], degrees[m + 1]
-        a0, a1 = own[r], own[r + 1]
-        b0, b1 = table[r][start : start + size], table[r + 1][start : start + size]
-        for t in range(size):
-            found = twice * x[t] * out[t] - last[t] + (a0 * b0[t] + a1 * b1[t])
-            last[t] = out[t]
-            out[t] = found
-        r += 2
-        while r + 2 < stop:  # four at once
-            a0, a1, a2, a3 = own[r], own[r + 1], own[r + 2], own[r + 3]
-            b0, b1 = table[r][start : start + size], table[r + 1][start : start + size]
-            b2, b3 = table[r + 2][start : start + size], table[r + 3][start : start + size]
-            for t in range(size):
-                out[t] += (a0 * b0[t] + a1 * b1[t]) + (a2 * b2[t] + a3 * b3[t])
-            r += 4
-        if r < stop:
-            a0, a1 = own[r], own[r + 1]
-            b0, b1 = table[r][start : start + size], table[r + 1][start : start + size]
-            for t in range(size):
-                out[t] += a0 * b0[t] + a1 * b1[t]
+@inner
+def _correlate(k: Array, mine: float, others: Array, out: Array) -> None:
+    for t in range(k.size):
+        out[t] = min(max(k[t] * (mine * others[t]), -1.0), 1.0)
 
 
 @exact
@@ -311,71 +258,79 @@ def run_series(
     The third way is ``short``: values and slopes in x = scale rho + shift. ``over``, ``after``: 1
     over the sizes of inputs before and after the layer.
     """
-    same = pair[3]
-    rho, x = np.empty(COLUMNS), np.empty(COLUMNS)
-    v, g = np.empty(COLUMNS), np.empty(COLUMNS)
+    same, own, table = pair[3], tables[0], tables[1]
+    rho, x = np.empty((FOUR, COLUMNS)), np.empty((FOUR, COLUMNS))
+    v, g = np.empty((FOUR, COLUMNS)), np.empty((FOUR, COLUMNS))
     for n in range(tiles.shape[0]):
         i0, j0 = tiles[n, 0], tiles[n, 1]
-        columns, low, high = min(COLUMNS, len(pair[1]) - j0), 1.0, -1.0
-        for i in range(i0, min(i0 + ROWS, len(pair[0]))):
-            s = max(0, i + 1 - j0) if same else 0
-            if s >= columns:
+        stop, low, high = min(j0 + COLUMNS, len(pair[1])), 1.0, -1.0
+        top = min(i0 + ROWS, len(pair[0]))
+        for i in range(i0, top, FOUR):
+            a, rows = max(j0, i + 1) if same else j0, min(FOUR, top - i)
+            if a >= stop:
                 continue
-            a, b = j0 + s, j0 + columns
-            size, (k, w, e, f, _) = b - a, strip(state, i, a, b)
-            r, z, value, slope = rho[:size], x[:size], v[:size], g[:size]
-            mine, others = over[0][i], over[1][a:b]
-            for t in range(size):
-                r[t] = min(max(k[t] * (mine * others[t]), -1.0), 1.0)
+            for r in range(rows):
+                _correlate(state[0][i + r][a:stop], over[0][i + r], over[1][a:stop], rho[r])
+            some = rho[:rows, : stop - a], x[:rows, : stop - a], v[:rows], g[:rows]
             if way == 3:
-                _short(r, short, i, a, z, value, slope)
+                _short(short, i, a, *some)
             else:
-                _long(r, way, series, i, a, z, value, slope)
-                for t in range(size):
-                    slope[t] = slope[t] * (mine * others[t])
-            own, table = tables[0][:, i], tables[1]
-            advance(
-                k, w, e, f, value, slope, own, table[3][a:b], table[4][a:b], table[5][a:b],
-                table[6][a:b], table[7][a:b], form,
-            )  # fmt: skip
-            mine, others = after[0][i], after[1][a:b]
-            for t in range(size):
-                correlation = k[t] * (mine * others[t])
-                low, high = min(low, correlation), max(high, correlation)
+                _long(way, series, over, i, a, *some)
+            for r in range(rows):
+                b = max(a, i + r + 1) if same else a
+                value, slope = v[r][b - a : stop - a], g[r][b - a : stop - a]
+                k, w, e, f, _ = strip(state, i + r, b, stop)
+                advance(
+                    k, w, e, f, value, slope, own[:, i + r], table[3][b:stop], table[4][b:stop],
+                    table[5][b:stop], table[6][b:stop], table[7][b:stop], form,
+                )  # fmt: skip
+                _correlate(k, after[0][i + r], after[1][b:stop], x[r])
+                for t in range(stop - b):
+                    low, high = min(low, x[r, t]), max(high, x[r, t])
         span[i0 // ROWS, j0 // COLUMNS, 0], span[i0 // ROWS, j0 // COLUMNS, 1] = low, high
 
 
-@exact
+@inner
 def _long(
-    r: Array, way: int, series: Ends, i: int, a: int, z: Array, value: Array, slope: Array
+    way: int, series: Ends, over: Ends, i: int, a: int, rho: Array, x: Array, v: Array, g: Array
 ) -> None:
     """Values, and their derivatives by the correlation, of a Hermite series."""
-    for t in range(r.size):
-        z[t] = r[t] * r[t] if way else r[t]
-    _hermite(z, value, slope, series[0][i], series[1], a)
-    for t in range(r.size):
-        if way == 1:
-            slope[t] = value[t] + 2.0 * z[t] * slope[t]
-            value[t] = value[t] * r[t]
-        elif way == 2:
-            slope[t] = 2.0 * r[t] * slope[t]
+    rows, size = x.shape
+    for k in range(rows):
+        r, z = rho[k], x[k]
+        for t in range(size):
+            z[t] = r[t] * r[t] if way else r[t]
+    horner(x, series[0][i : i + rows], series[1], a, v, g)
+    for k in range(rows):
+        r, z, value, slope = rho[k], x[k], v[k], g[k]
+        mine, others = over[0][i + k], over[1][a : a + size]
+        for t in range(size):
+            grown = 2.0 * slope[t]
+            if way == 1:
+                slope[t] = value[t] + z[t] * grown
+                value[t] = value[t] * r[t]
+            elif way == 2:
+                slope[t] = r[t] * grown
+            slope[t] *= mine * others[t]
 
 
-@exact
+@inner
 def _short(
-    r: Array, short: tuple[Table, Table, float, float], i: int, a: int, z: Array, value: Array,
-    slope: Array,
+    short: tuple[Table, Table, float, float], i: int, a: int, rho: Array, x: Array, v: Array,
+    g: Array,
 ) -> None:  # fmt: skip
     """Values and slopes by tables."""
     values, slopes, scale, shift = short
-    rest = np.empty(r.size)
-    for t in range(r.size):
-        z[t] = scale * r[t] + shift
-    clenshaw(z, values[0][i], values[1], values[2], a, value, rest)
-    clenshaw(z, slopes[0][i], slopes[1], slopes[2], a, slope, rest)
+    rows, size = x.shape
+    for k in range(rows):
+        r, z = rho[k], x[k]
+        for t in range(size):
+            z[t] = scale * r[t] + shift
+    clenshaw(x, values[0][i : i + rows], values[1], values[2], a, v)
+    clenshaw(x, slopes[0][i : i + rows], slopes[1], slopes[2], a, g)
 
 
-@exact
+@inner
 def _end(strip: Whole, ends: Ends, i: int, a: int, own: bool, readout: float, most: Array) -> None:
     """The readout of a strip, and its errors."""
     k, w, e, f, near = strip

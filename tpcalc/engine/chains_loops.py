@@ -44,7 +44,7 @@ from tpcalc.engine.chains_tiles import (
     versines,
     whole,
 )
-from tpcalc.engine.kernels_compile import exact
+from tpcalc.engine.kernels_compile import exact, inner
 
 PI = math.pi
 CLOSE = 0.005  # half versines of inputs that nearly coincide
@@ -52,7 +52,7 @@ ROUNDING = 2.0**-50  # of an angle
 PLAIN, BIASED, ERF, JUMP = 0, 1, 2, 3  # kinds of chains
 
 
-@exact
+@inner
 def _plain_layer(u: Array, k: Array, w: Array, form: Array) -> None:
     """One layer without biases; kernels in units of |h| |h'| before and after it."""
     m0, m1, kappa, tau = form[0], form[1], form[2], form[3]
@@ -72,7 +72,7 @@ def _plain_layer(u: Array, k: Array, w: Array, form: Array) -> None:
         u[t] = v if v <= 0.5 else min(v - 1.0, -TINY)
 
 
-@exact
+@inner
 def _plain_small(u: Array, k: Array, w: Array, form: Array) -> None:
     """The same for half versines up to ``SMALL``."""
     m0, m1, kappa = form[0], form[1], form[2]
@@ -87,7 +87,7 @@ def _plain_small(u: Array, k: Array, w: Array, form: Array) -> None:
         u[t] = s - 0.5 * m1 * bend
 
 
-@exact
+@inner
 def _plain_row(u: Array, k: Array, w: Array, form: Array, layers: Index) -> None:
     """Pairs of one input through a |z| + b z without biases."""
     for t in range(u.size):
@@ -100,7 +100,7 @@ def _plain_row(u: Array, k: Array, w: Array, form: Array, layers: Index) -> None
             _plain_small(u, k, w, form)
 
 
-@exact
+@inner
 def _biased_first(u: Array, k: Array, ri: Array, before: Array, after: Array, form: Array) -> None:
     """The linear map of the inputs, with its bias: from u of the inputs to u and K of layer 1.
 
@@ -122,7 +122,7 @@ def _biased_first(u: Array, k: Array, ri: Array, before: Array, after: Array, fo
         u[t] = v if v <= 0.5 else -max(other, TINY)
 
 
-@exact
+@inner
 def _biased_layer(
     u: Array, k: Array, w: Array, ri: Array, before: Array, after: Array, form: Array
 ) -> None:
@@ -153,7 +153,7 @@ def _biased_layer(
         u[t] = v if v <= 0.5 else min(v - 1.0, -TINY)
 
 
-@exact
+@inner
 def _biased_row(
     u: Array, k: Array, w: Array, own: Array, others: Array, start: int, stop: int, forms: Array
 ) -> None:
@@ -166,7 +166,7 @@ def _biased_row(
         _biased_layer(u, k, w, own[layer : layer + 2], before, after, forms[layer])
 
 
-@exact
+@inner
 def _jump_first(u: Array, e: Array, norm: float, norms: Array, rounding: float) -> None:
     """Errors of angles of inputs, 0 where one is another times a power of 2."""
     for t in range(u.size):
@@ -175,7 +175,7 @@ def _jump_first(u: Array, e: Array, norm: float, norms: Array, rounding: float) 
         e[t] = 0.0 if alike else rounding
 
 
-@exact
+@inner
 def _jump_row(
     u: Array, k: Array, e: Array, own: Array, others: Array, start: int, stop: int, forms: Array
 ) -> None:
@@ -207,7 +207,7 @@ def _jump_row(
             e[t] = near[t] * min(2.0 * ds + ROUNDING, 2.0) if layer == last else grown
 
 
-@exact
+@inner
 def _erf_first(d: Array, w: Array, xi: float, xj: Array, qi: float, qj: Array, form: Array) -> None:
     """The linear map of the inputs, with its bias: from d of the inputs to d and K of layer 1.
 
@@ -225,7 +225,7 @@ def _erf_first(d: Array, w: Array, xi: float, xj: Array, qi: float, qj: Array, f
         d[t] = closer if closer <= mean else -max(other, TINY)
 
 
-@exact
+@inner
 def _erf_layer(
     d: Array, k: Array, w: Array, qi: float, ei: float, qj: Array, ej: Array, form: Array
 ) -> None:
@@ -265,7 +265,7 @@ def _erf_layer(
         d[t] = after if near else -max(after, TINY)
 
 
-@exact
+@inner
 def _erf_row(
     d: Array,
     k: Array,

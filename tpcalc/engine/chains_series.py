@@ -215,22 +215,24 @@ def terms_of(parts: Array, unit: Array, to: Array) -> Terms:
     """Symmetric matrices over nodes by their eigenvectors, of each degree: rows of all inputs.
 
     ``unit`` is what entries are counted in; ``to`` leads from nodes to inputs. Returns the factors
-    of either input, (terms, inputs), and where each degree starts: an even number of terms.
+    of either input, (terms, inputs), and where each degree starts.
     """
     factors, vectors = np.linalg.eigh((parts + parts.swapaxes(1, 2)) / 2)
     most = float(np.abs(parts).max())
     rows, signs, begins = [], [], [0]
     for lam, columns in zip(factors, vectors, strict=True):
         kept = np.flatnonzero(np.abs(lam) > CUT * most)
-        found = np.zeros((max(2, kept.size + kept.size % 2), to.shape[0]))
-        sign = np.zeros(len(found))
-        found[: kept.size] = np.sqrt(np.abs(lam[kept]))[:, None] * (to @ columns[:, kept]).T
-        sign[: kept.size] = np.sign(lam[kept])
-        rows.append(found * unit)
-        signs.append(sign)
-        begins.append(begins[-1] + len(found))
+        rows.append(np.sqrt(np.abs(lam[kept]))[:, None] * (to @ columns[:, kept]).T * unit)
+        signs.append(np.sign(lam[kept]))
+        begins.append(begins[-1] + kept.size)
     right = np.concatenate(rows)
     return np.concatenate(signs)[:, None] * right, right, np.array(begins)
+
+
+def padded(rows: Array) -> Array:
+    """The same in front of some zeros: loops read whole registers."""
+    found: Array = np.append(rows.ravel(), np.zeros(8))[: rows.size].reshape(rows.shape)
+    return found
 
 
 def cut(series: Array) -> Array:
@@ -397,7 +399,7 @@ class Pairs:
     def rowed(self, terms: Terms) -> Terms:
         """Terms with those of rows in the order that loops read them in."""
         rows, columns = self.sides(terms[0])[0], self.sides(terms[1])[1]
-        return np.ascontiguousarray(rows.T), columns, terms[2]
+        return np.ascontiguousarray(rows.T), padded(columns), terms[2]
 
     def run(self, loop: Any, *given: Any, place: int) -> None:
         """A loop over all tiles, the part of a number."""
@@ -440,7 +442,7 @@ def run_layers(gram: Gram, chain: Chain, function: Smooth, out: dict[str, Array]
         table = own.advanced(form, layer, rounds)
         table[6] += lost
         mine, columns = sides(np.ascontiguousarray(layer.coefficients.T))
-        series = np.ascontiguousarray(mine.T), columns
+        series = np.ascontiguousarray(mine.T), padded(columns)
         numbers = sides(table), over, sides(1 / np.sqrt(own.q)), form
         tabled = short or (NONE, NONE, 1.0, 0.0)
         brief = *map(pairs.rowed, tabled[:2]), *tabled[2:]

@@ -7,7 +7,7 @@ loops of ``chains_loops`` that are kept on disk must be thrown away (its file to
 from __future__ import annotations
 
 from tpcalc.arrays import Array, Index
-from tpcalc.engine.kernels_compile import exact, loose, polynomial
+from tpcalc.engine.kernels_compile import exact, inner, loose, polynomial
 
 ROWS, COLUMNS = 64, 256  # of a tile
 PITCH = COLUMNS + 8  # of a tile in memory: rows 2048 bytes apart would share few cache sets
@@ -60,7 +60,7 @@ def whole(columns: int) -> int:
     return (columns + 7) // 8 * 8
 
 
-@exact
+@inner
 def gram(x: Array, yt: Array, i0: int, j0: int, width: int, panel: Array, out: Array) -> None:
     """Inner products of a tile; the order of every sum is that of the coordinates."""
     rows, length = min(ROWS, x.shape[0] - i0), x.shape[1]
@@ -80,7 +80,7 @@ def gram(x: Array, yt: Array, i0: int, j0: int, width: int, panel: Array, out: A
                     part[t] += factor * y[t]
 
 
-@exact
+@inner
 def _add_eight(out: Array, a: Array, y: Array) -> None:
     """Eight coordinates at once: the row of sums is read and written once for all of them."""
     a0, a1, a2, a3, a4, a5, a6, a7 = a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7]
@@ -101,7 +101,7 @@ def distance(x: Array, y: Array, ratio: float) -> float:
     return found
 
 
-@exact
+@inner
 def versines(pair: Pair, i0: int, j0: int, panel: Array, out: Array) -> None:
     """The state u of a tile; the numbers of a pair are the inverse norms of its inputs."""
     x, y, yt, same, rx, ry = pair
@@ -126,7 +126,7 @@ def versines(pair: Pair, i0: int, j0: int, panel: Array, out: Array) -> None:
             out[r, i - j0] = 0.0
 
 
-@exact
+@inner
 def gaps(pair: Pair, i0: int, j0: int, panel: Array, out: Array) -> None:
     """|x - y|^2 / 2 of a tile, or -|x + y|^2 / 2 where that is smaller; qx, qy: |x|^2, |y|^2."""
     x, y, yt, same, qx, qy = pair
@@ -148,7 +148,7 @@ def gaps(pair: Pair, i0: int, j0: int, panel: Array, out: Array) -> None:
             out[r, i - j0] = 0.0
 
 
-@exact
+@inner
 def _store(
     tile: Array, same: bool, fx: Array, fy: Array, i0: int, j0: int, first: Index, out: Array
 ) -> None:
@@ -170,7 +170,7 @@ def _store(
                 mirror[r] = tile[r, t]
 
 
-@exact
+@inner
 def keep(
     k: Array, w: Array, same: bool, fx: Array, fy: Array, i0: int, j0: int, first: Index, job: Job
 ) -> None:
@@ -181,7 +181,7 @@ def keep(
         _store(w, same, fx, fy, i0, j0, first, job[2])
 
 
-@exact
+@inner
 def starts(same: bool, i0: int, j0: int, first: Index) -> None:
     """Where the rows of a tile start: left of the diagonal nothing is computed."""
     for r in range(ROWS):

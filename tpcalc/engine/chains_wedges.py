@@ -21,23 +21,22 @@ from typing import Any
 import numpy as np
 
 from tpcalc.arrays import Array, Index
-from tpcalc.engine.chains_layers import Ends, Table, Whole, clenshaw, strip
+from tpcalc.engine.chains_layers import Ends, Table, Whole, strip
+from tpcalc.engine.chains_rows import FOUR, clenshaw
 from tpcalc.engine.chains_tables import EPS
 from tpcalc.engine.chains_tiles import COLUMNS, PANEL, PITCH, ROWS, TINY, Pair, angle, versines
 from tpcalc.engine.chains_tiles import NEAR as DIFFERENCE
-from tpcalc.engine.kernels_compile import exact, inlined
+from tpcalc.engine.kernels_compile import exact, inlined, inner
 
 NEAR = 0.99  # correlation of inputs that nearly coincide
 ROUNDINGS = 16.0  # of a gap
 
 
 @inlined
-def turned(off: float, sine: float) -> Any:
-    """How far an angle may be off whose cosine is."""
-    most = math.sqrt(2.0 * off)
-    if sine * sine <= off:
-        return most
-    return min(off / sine * (1.0 + off / (sine * sine)), most)
+def turned(off: float, square: float) -> Any:
+    """How much an angle turns with its cosine, which may be off; ``square``: of its sine."""
+    over = 1.0 / math.sqrt(max(square, off, TINY))
+    return over * (1.0 + off * over * over)
 
 
 @exact
@@ -70,7 +69,7 @@ def run_versines(
         span[i0 // ROWS, j0 // COLUMNS, 1] = high
 
 
-@exact
+@inner
 def _advance(
     pairs: Whole, mean: Array, g: Array, bend: Array, own: Array, table: Array, start: int,
     form: Array, last: bool,
@@ -82,6 +81,8 @@ def _advance(
     k, w, e, f = pairs[0], pairs[1], pairs[2], pairs[3]
     keep, m, steep, rough = form[0], form[1], form[3], ROUNDINGS * EPS * form[4]
     stop, high = start + k.size, 0.0
+    length, inverse, log, begin = own[0], own[1], own[2], own[7]
+    rounding, n, p = own[3], own[5], own[6]
     sizes, overs, logs = table[0][start:stop], table[1][start:stop], table[2][start:stop]
     ends, n1, p1 = table[3][start:stop], table[5][start:stop], table[6][start:stop]
     begins = table[7][start:stop]
@@ -89,19 +90,19 @@ def _advance(
         v, part, off, before = k[t], abs(k[t]), e[t], w[t]
         u = 2.0 * part if v >= 0.0 else 2.0 - 2.0 * part
         rho = 1.0 - 2.0 * part if v >= 0.0 else 2.0 * part - 1.0
-        both, over = own[0] * sizes[t], own[1] * overs[t]
-        delta, loose = abs(own[2] - logs[t]), own[7] + begins[t]
-        pair = m * (own[5] * p1[t] + own[6] * n1[t])
+        both, over = length * sizes[t], inverse * overs[t]
+        delta, loose = abs(log - logs[t]), begin + begins[t]
+        pair = m * (n * p1[t] + p * n1[t])
         slope = m * g[t]
         size, wide = abs(slope), max(bend[t], 0.0)
         after = min(max((wide * delta * delta + (keep + m * mean[t]) * both * u) * over, 0.0), 2.0)
         missed = rough * delta + wide * loose * (2.0 * delta + loose)
         error = ((keep + size) * both * off + both * u * pair + missed) * over
-        error += after * (4.0 * EPS + own[3] + ends[t])
+        error += after * (4.0 * EPS + rounding + ends[t])
         covariance = (1.0 - after) / over
-        added = error / over + abs(covariance) * (EPS + own[3] + ends[t])
-        turn = turned(off, 2.0 * math.sqrt(part * (1.0 - part)))
-        wrong = m * steep * (own[5] * n1[t]) * turn + pair
+        added = error / over + abs(covariance) * (EPS + rounding + ends[t])
+        turn = off * turned(off, 4.0 * part * (1.0 - part))
+        wrong = m * steep * (n * n1[t]) * turn + pair
         w[t] = (keep + slope) * before + (covariance - keep * both * rho)
         f[t] = (keep + size) * f[t] + abs(before) * wrong + added + EPS * abs(w[t])
         f[t] += keep * both * (off + EPS)
@@ -119,28 +120,30 @@ def run_angles(
 ) -> None:  # fmt: skip
     """One layer by its tables in x = scale angle - 1; behind the last one covariances are left."""
     same = pair[3]
-    x, buffer = np.empty(COLUMNS), np.empty(COLUMNS)
-    mean, g, bend = np.empty(COLUMNS), np.empty(COLUMNS), np.empty(COLUMNS)
+    x, mean = np.empty((FOUR, COLUMNS)), np.empty((FOUR, COLUMNS))
+    g, bend = np.empty((FOUR, COLUMNS)), np.empty((FOUR, COLUMNS))
     for n in range(tiles.shape[0]):
         i0, j0 = tiles[n, 0], tiles[n, 1]
-        columns, high = min(COLUMNS, len(pair[1]) - j0), 0.0
-        for i in range(i0, min(i0 + ROWS, len(pair[0]))):
-            a, b = max(j0, i + 1) if same else j0, j0 + columns
-            if a >= b:
+        stop, top, high = min(j0 + COLUMNS, len(pair[1])), min(i0 + ROWS, len(pair[0])), 0.0
+        for i in range(i0, top, FOUR):
+            a, rows = max(j0, i + 1) if same else j0, min(FOUR, top - i)
+            if a >= stop:
                 continue
-            size, pairs = b - a, strip(state, i, a, b)
-            k, at = pairs[0], x[:size]
-            for t in range(size):
-                part = abs(k[t])
-                turn = math.sqrt(part) * angle(part)
-                at[t] = scale * (turn if k[t] >= 0.0 else math.pi - turn) - 1.0
-            rest = buffer[:size]
-            clenshaw(at, means[0][i], means[1], means[2], a, mean[:size], rest)
-            clenshaw(at, slopes[0][i], slopes[1], slopes[2], a, g[:size], rest)
-            clenshaw(at, bends[0][i], bends[1], bends[2], a, bend[:size], rest)
-            found = _advance(
-                pairs, mean[:size], g[:size], bend[:size], tables[0][:, i].copy(), tables[1], a,
-                form, last,
-            )  # fmt: skip
-            high = max(high, found)
+            for r in range(rows):
+                k, at = state[0][i + r][a:stop], x[r]
+                for t in range(stop - a):
+                    part = min(abs(k[t]), 0.5)
+                    turn = math.sqrt(part) * angle(part)
+                    at[t] = scale * (turn if k[t] >= 0.0 else math.pi - turn) - 1.0
+            some = x[:rows, : stop - a]
+            for table, to in ((means, mean), (slopes, g), (bends, bend)):
+                clenshaw(some, table[0][i : i + rows], table[1], table[2], a, to)
+            for r in range(rows):
+                b = max(a, i + r + 1) if same else a
+                begin, end = b - a, stop - a
+                found = _advance(
+                    strip(state, i + r, b, stop), mean[r][begin:end], g[r][begin:end],
+                    bend[r][begin:end], tables[0][:, i + r], tables[1], b, form, last,
+                )  # fmt: skip
+                high = max(high, found)
         span[i0 // ROWS, j0 // COLUMNS, 1] = high

@@ -11,18 +11,28 @@ from typing import Any
 from llvmlite import ir
 from numba import njit, types
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import PassManager, register_pass
+from numba.core.lowering import Lower
 from numba.core.serialize import dumps
+from numba.core.typed_passes import NativeLowering
 from numba.extending import intrinsic
 
 
-@intrinsic
-def pointer(typing_context: Any, address: Any) -> Any:
-    """A float64 pointer from an integer."""
+def _pointers(kind: Any) -> Any:
+    """Pointers of a kind, from integers."""
 
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.inttoptr(args[0], context.get_value_type(signature.return_type))
+    @intrinsic
+    def made(typing_context: Any, address: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return builder.inttoptr(args[0], context.get_value_type(signature.return_type))
 
-    return types.CPointer(types.float64)(types.int64), generate
+        return types.CPointer(kind)(types.int64), generate
+
+    return made
+
+
+pointer, integers = _pointers(types.float64), _pointers(types.int64)
 
 
 @intrinsic
@@ -62,25 +72,54 @@ def exact(function: Callable[..., Any]) -> Any:
     return _compile(function, {*FLAGS})
 
 
+def inner(function: Callable[..., Any]) -> Any:
+    """Like ``exact``, for what compiled functions alone call: its code is of use nowhere else."""
+    return _compile(function, {*FLAGS}, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+
 def inlined(function: Callable[..., Any]) -> Any:
     """Like ``exact``, for the body of a loop: a call there would keep it from using vectors."""
     return _compile(function, {*FLAGS}, inline="always")
 
 
-def _compile(function: Callable[..., Any], fastmath: set[str], inline: str = "never") -> Any:
+def _compile(function: Callable[..., Any], fastmath: set[str], **more: Any) -> Any:
     options: dict[str, Any] = {
         "fastmath": fastmath,
         "nogil": True,
         "error_model": "numpy",
-        "inline": inline,
         # A call would find the code of whoever was loaded first: compiled now, or kept, with other
         # last digits.
         "forceinline": True,
+        "pipeline_class": _Compiler,
+        **more,
     }
     compiled = njit(**options)(function)
     with suppress(RuntimeError):  # no place on this machine where compiled code could be kept
         compiled._cache = _OnDisk(function)
     return compiled
+
+
+class _Function(Lower):  # type: ignore[misc]
+    """A function that uses whole vector registers: half of them is what LLVM takes for some."""
+
+    def setup_function(self, described: Any) -> None:
+        super().setup_function(described)
+        set.add(self.function.attributes, '"prefer-vector-width"="512"')  # none that llvmlite names
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _Lowering(NativeLowering):  # type: ignore[misc]
+    _name = "native_lowering_to_whole_registers"
+    lowering_class = _Function
+
+
+class _Compiler(CompilerBase):  # type: ignore[misc]
+    def define_pipelines(self) -> list[PassManager]:
+        found = PassManager("nopython")
+        for one, words in DefaultPassBuilder.define_nopython_pipeline(self.state).passes:
+            found.add_pass(_Lowering if one is NativeLowering else one, words)
+        found.finalize()
+        return [found]
 
 
 class _Whole(CompileResultCacheImpl):  # type: ignore[misc]

@@ -18,7 +18,7 @@ from tpcalc.doors.budget import spend
 from tpcalc.doors.machine import available_cores
 from tpcalc.engine import planes_bends as bends
 from tpcalc.engine import planes_loops as loops
-from tpcalc.engine.chains_series import NotSettled, Smooth
+from tpcalc.engine.chains_series import NotSettled, Smooth, padded
 from tpcalc.engine.chains_tables import NUMBERS
 from tpcalc.engine.crew import carry_out
 from tpcalc.engine.planes_program import PlaneProgram
@@ -54,7 +54,7 @@ class _Run:
         self.program, self.shift, self.threads = program, shift, threads
         rows, self.tables = program.numbers(every)
         self.given: tuple[Any, ...] = rows, program.forms.copy(), *program.arrays
-        self.rooms: list[Array] = []
+        self.rooms: list[tuple[Array, ...]] = []
 
     def tabulate(self, alone: Index) -> None:
         """Make the tables of functions that have no closed dual, one stage after another."""
@@ -87,7 +87,7 @@ class _Run:
                     self._lifted(s, found, q, place)
                 more = found.flat(sum(map(len, terms)), place)
                 begins, terms = [*begins, more[0]], [*terms, more[1]]
-            self.tables = *self.tables[:5], np.concatenate(terms), np.concatenate(begins)
+            self.tables = *self.tables[:5], padded(np.concatenate(terms)), np.concatenate(begins)
         self.given = whole
 
     def _lifted(self, s: int, found: Tables, q: Array, place: int) -> None:
@@ -119,7 +119,8 @@ class _Run:
         rows, count = self.given[0], len(self.tables[0])
         for s, stage in enumerate(self.program.stages):
             start, size = rows[s, bends.SIZES], count * stage.size
-            roots = self.tables[3][start + bends.ROOT * size :][:size]
+            place = 0 if self.program.scaled[s] else bends.ROOT
+            roots = self.tables[3][start + place * size :][:size]
             at_zero = stage.bend is not None and stage.shape[0] in ("abrelu", "smooth")
             if at_zero and not (roots > 0).all():
                 raise NotSettled("trained parameters in front of a function of what is 0")
@@ -134,7 +135,7 @@ class _Run:
             try:
                 room = self.rooms.pop()
             except IndexError:
-                room = np.zeros(self.program.room)
+                room = self.program.rooms()
             over, shift = self.program.over, self.shift
             loops.run_planes(self.given, self.tables, over, own, some, shift, room, *to)
             self.rooms.append(room)

@@ -15,13 +15,22 @@ import numpy as np
 
 from tpcalc.arrays import Array, Index
 from tpcalc.engine.chains_duals import CLOSED, closed
-from tpcalc.engine.chains_layers import advance, clenshaw, lengths
+from tpcalc.engine.chains_layers import advance, lengths
+from tpcalc.engine.chains_rows import clenshaw
 from tpcalc.engine.chains_tables import EPS, NUMBERS
-from tpcalc.engine.chains_tiles import TINY, angle, arc
+from tpcalc.engine.chains_tiles import (
+    SMALL,
+    TINY,
+    angle,
+    angle_small,
+    arc,
+    arc_small,
+    whole,
+)
 from tpcalc.engine.chains_wedges import turned
-from tpcalc.engine.kernels_compile import exact, inlined, pointer
+from tpcalc.engine.kernels_compile import inlined, inner, pointer
 
-SPARE = 8  # rows of a thread
+SPARE = 7  # rows of a thread
 # What is applied: |z| and z, a closed dual and those behind it, tables in the correlation or in the
 # angle; variances are wanted, as those tables are still to be made.
 CORNER, FIRST_CLOSED = 1, 2
@@ -57,7 +66,7 @@ Where = tuple[bool, int, int, int, int]
 are, and the length of rows."""
 
 
-@exact
+@inner
 def place_of(where: Where, base: int, size: int, p: int) -> tuple[int, int]:
     """Where the first number of a row itself stands in a table, and those of its columns."""
     over, i, j, count, _ = where
@@ -66,7 +75,7 @@ def place_of(where: Where, base: int, size: int, p: int) -> tuple[int, int]:
     return base + i * size + p, base + j * size
 
 
-@exact
+@inner
 def columns_of(where: Where, base: int, place: int, size: int, p: int, table: Array) -> Array:
     """Number ``place`` of a row's columns."""
     start = place_of(where, base + place * size * where[3], size, p)[1]
@@ -74,7 +83,7 @@ def columns_of(where: Where, base: int, place: int, size: int, p: int, table: Ar
     return found
 
 
-@exact
+@inner
 def number_of(where: Where, base: int, place: int, size: int, p: int, table: Array) -> float:
     """That of the row itself."""
     found: float = table[place_of(where, base + place * size * where[3], size, p)[0]]
@@ -93,18 +102,25 @@ def _corner(u: float, kappa: float, turn: float, base: float) -> Any:
     return (after if after > 0.0 else 0.0), (1.0 - x if near else x - turn)
 
 
-@exact
+@inner
 def bent(to: int, also: int, width: int, form: Array, rate: float) -> None:
-    """A row through a |z| + b z, with what weights of a rate add."""
+    """A row, in whole registers, through a |z| + b z, with what weights of a rate add."""
     v, t = pointer(to), pointer(also)  # places: parts of arrays would be counted
-    kappa, turn, base = form[KAPPA], form[TURN], form[BASE]
+    kappa, turn, base, far = form[KAPPA], form[TURN], form[BASE], 0
     for q in range(width):
+        far += 0 if (v[q] >= 0.0) & (v[q] <= SMALL) else 1
+    for q in range(whole(width) if far else 0):
         after, slope = _corner(v[q], kappa, turn, base)
         t[q] = t[q] * slope + rate * (1.0 - 2.0 * after)
         v[q] = after
+    for q in range(0 if far else whole(width)):
+        root = math.sqrt(v[q])
+        after = v[q] - 0.5 * kappa * v[q] * root * arc_small(v[q])
+        t[q] = t[q] * (1.0 - kappa * root * angle_small(v[q])) + rate * (1.0 - 2.0 * after)
+        v[q] = after
 
 
-@exact
+@inner
 def _entered(v: Array, t: Array, rate: float, bent: bool) -> None:
     """A row of sums of inputs, t of them 1 - v: tangent kernels, and v - 1 for ``bent``."""
     for q in range(v.size):
@@ -114,24 +130,24 @@ def _entered(v: Array, t: Array, rate: float, bent: bool) -> None:
         v[q] = v[q] if near | (not bent) else -max(other, TINY)
 
 
-@exact
+@inner
 def _held(
     stage: Index, form: Array, table: Array, where: Where, p: int, v: Array, t: Array, e: Array,
     f: Array,
 ) -> None:  # fmt: skip
     """K and T of a row of versines, with what weights of a rate read, and their errors."""
     size, base, rate = stage[SIZE], stage[SIZES], form[RATE]
-    mine = number_of(where, base, LENGTH, size, p, table)
-    others = columns_of(where, base, LENGTH, size, p, table)
+    mine = number_of(where, base, 0, size, p, table)
+    others = columns_of(where, base, 0, size, p, table)
     for q in range(v.size):
         unit = mine * others[q]
         k = unit * (1.0 - 2.0 * v[q])
         t[q] = unit * t[q] + rate * k
         v[q] = k
-    begun(stage, form, table, where, p, LENGTH, e, f)
+    begun(stage, form, table, where, p, 0, e, f)
 
 
-@exact
+@inner
 def begun(
     stage: Index, form: Array, table: Array, where: Where, p: int, place: int, e: Array, f: Array
 ) -> None:
@@ -143,21 +159,20 @@ def begun(
         e[q], f[q] = form[OFF] * (mine * others[q]), form[BEGUN] * (mine * others[q])
 
 
-@exact
+@inner
 def _tabled(
-    at: int, stage: Index, numbers: Numbers, where: Where, p: int, x: Array, out: Array,
-    rest: Array,
-) -> None:  # fmt: skip
+    at: int, stage: Index, numbers: Numbers, where: Where, p: int, x: Array, out: Array
+) -> None:
     """A row by the table whose head is at a place."""
     begins, count = numbers[6], stage[SIZE] * where[3]
-    head = begins[at : at + 4]
-    terms, own_start = head[1], place_of(where, 0, stage[SIZE], p)
-    rows = numbers[5][head[0] : head[0] + 2 * terms * count].reshape(2 * terms, count)
-    own = rows[:terms, own_start[0]].copy()
-    clenshaw(x, own, rows[terms:], begins[head[2] : head[2] + head[3]], own_start[1], out, rest)
+    place, terms, first, number = begins[at], begins[at + 1], begins[at + 2], begins[at + 3]
+    own, other = place_of(where, 0, stage[SIZE], p)
+    rows = numbers[5][place : place + 2 * terms * count].reshape(2 * terms, count)
+    mine, degrees = rows[:terms, own : own + 1].T, begins[first : first + number]
+    clenshaw(x.reshape(1, x.size), mine, rows[terms:], degrees, other, out.reshape(1, x.size))
 
 
-@exact
+@inner
 def _turned(
     stage: Index, kappa: float, numbers: Numbers, where: Where, p: int, k: Array, e: Array,
     n1: Array, turns: Array, x: Array,
@@ -174,20 +189,20 @@ def _turned(
         columns_of(where, base, LOOSE, size, p, table),
     )
     for q in range(k.size):
-        unit, same, both = over * overs[q], labels[own] == labels[other + q], loose + ends[q]
+        unit, same = over * overs[q], labels[own] == labels[other + q]
+        e[q] += abs(k[q]) * (loose + ends[q])
         rho = 1.0 if same else min(max(k[q] * unit, -1.0), 1.0)
-        e[q] += abs(k[q]) * both
-        off = e[q] + EPS * abs(k[q])
-        v = 0.5 - 0.5 * rho
+        off = unit * (e[q] + EPS * abs(k[q]))
+        turns[q] = 0.0 if same else kappa * n1[q] * unit * turned(off, 1.0 - rho * rho)
+        x[q] = 0.5 - 0.5 * rho
+    for q in range(k.size if stage[BENT] == KINKED else 0):
+        v = x[q]
         part = v if v <= 0.5 else 1.0 - v
-        most = turned(off * unit + both, 2.0 * math.sqrt(part * (1.0 - part)))
-        turns[q] = 0.0 if same | (off == 0.0) else kappa * n1[q] * most / off
         turn = math.sqrt(part) * angle(part)
-        whole = 2.0 / math.pi * (turn if v <= 0.5 else math.pi - turn) - 1.0
-        x[q] = v if stage[BENT] == CORNER else whole
+        x[q] = 2.0 / math.pi * (turn if v <= 0.5 else math.pi - turn) - 1.0
 
 
-@exact
+@inner
 def _lift(
     stage: Index, form: Array, numbers: Numbers, where: Where, p: int, k: Array, e: Array,
     spare: Array,
@@ -200,17 +215,17 @@ def _lift(
         for q in range(k.size):
             unit = over * roots[q]
             x[q] = min(max(k[q] / unit, -1.0), 1.0) if unit > 0.0 else 0.0
-    out, rest = spare[6][: k.size], spare[5][: k.size]
-    _tabled(stage[LIFTED], stage, numbers, where, p, x, out, rest)
+    out = spare[5][: k.size]
+    _tabled(stage[LIFTED], stage, numbers, where, p, x, out)
     loose = number_of(where, base, LOOSE, size, p, table)
     ends = columns_of(where, base, LOOSE, size, p, table)
     for q in range(k.size):
         wrong = form[LIFT + 1] * (e[q] + EPS * abs(k[q])) + form[LIFT + 3]
-        spare[7, q] = form[LIFT] * (wrong + form[LIFT + 2] * (loose + ends[q]))
+        spare[6, q] = form[LIFT] * (wrong + form[LIFT + 2] * (loose + ends[q]))
         out[q] *= form[LIFT]
 
 
-@exact
+@inner
 def _duals(
     stage: Index, form: Array, numbers: Numbers, where: Where, p: int, k: Array, own: Array,
     n0: Array, n1: Array, spare: Array,
@@ -231,11 +246,11 @@ def _duals(
         if bend == TABLED:
             for q in range(k.size):
                 x[q] = min(max(k[q] * (own[OVER] * b2[q]), -1.0), 1.0)
-        _tabled(stage[TABLES], stage, numbers, where, p, x, value, spare[5][: k.size])
-        _tabled(stage[TABLES] + 4, stage, numbers, where, p, x, slope, spare[5][: k.size])
+        _tabled(stage[TABLES], stage, numbers, where, p, x, value)
+        _tabled(stage[TABLES] + 4, stage, numbers, where, p, x, slope)
 
 
-@exact
+@inner
 def _bent_sums(
     stage: Index, form: Array, numbers: Numbers, where: Where, p: int, v: Array, t: Array,
     e: Array, f: Array, spare: Array,
@@ -267,8 +282,8 @@ def _bent_sums(
         f[q] += max(more, 0.0) * e[q]
     if stage[LIFTED] >= 0:
         for q in range(width):
-            t[q] += spare[6][q]
-            f[q] += spare[7][q]
+            t[q] += spare[5][q]
+            f[q] += spare[6][q]
 
 
 @inlined
@@ -311,7 +326,7 @@ def finish_row(
         _held(stage, form, numbers[3], where, p, v, t, e, f)
 
 
-@exact
+@inner
 def measure(
     stage: Index, form: Array, table: Array, where: Where, room: Array, spare: Array
 ) -> None:

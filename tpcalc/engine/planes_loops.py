@@ -18,9 +18,9 @@ import numpy as np
 from numba import carray
 
 from tpcalc.arrays import Array, Index
-from tpcalc.engine.chains_tables import EPS, NUMBERS
+from tpcalc.engine.chains_tables import EPS
 from tpcalc.engine.chains_tiles import NEAR
-from tpcalc.engine.kernels_compile import bits, exact, inlined, pointer
+from tpcalc.engine.kernels_compile import bits, exact, inlined, inner, integers, pointer
 from tpcalc.engine.planes_bends import (
     APART,
     BEGIN,
@@ -38,7 +38,6 @@ from tpcalc.engine.planes_bends import (
     ROOT,
     SAME,
     SIZE,
-    SPARE,
     TABLE,
     TANGENT,
     VALUE,
@@ -62,14 +61,14 @@ Program = tuple[Index, Array, Index, Array, Index, Array]
 """Stages, their numbers, taps, their rates, places, and coefficients of averages."""
 
 
-@exact
+@inner
 def _square(v: Array, mine: float, other: Array, side: float) -> None:
     for q in range(v.size):
         gap = mine - side * other[q]
         v[q] += 0.25 * (gap * gap)
 
 
-@exact
+@inner
 def _data_row(
     stage: Index, x: Array, columns: Array, where: Where, p: int, rate: float, v: Array, t: Array
 ) -> None:
@@ -92,13 +91,13 @@ def _data_row(
             _square(t, x[i, p, c], columns[p, c][j : j + width] if over else columns[j, c], -1.0)
 
 
-@exact
+@inner
 def _add(v: Array, a: float, other: Array) -> None:
     for q in range(v.size):
         v[q] += a * other[q]
 
 
-@exact
+@inner
 def _fixed(stage: Index, taps: Index, rates: Array, fixed: Array) -> None:
     """Rows of what taps without a place read: zeros, and of each bias its value and tangent."""
     scaled, first = not stage[PLAIN], not stage[PLAIN] and stage[FIRST]
@@ -111,7 +110,7 @@ def _fixed(stage: Index, taps: Index, rates: Array, fixed: Array) -> None:
             row += 4
 
 
-@exact
+@inner
 def _scattered(
     stage: Index, tap: Index, places: Index, at: int, width: int, room: Array, far: Array
 ) -> None:
@@ -123,7 +122,7 @@ def _scattered(
             far[plane, q] = room[start + max(places[tap[PLACES] + q], 0)]
 
 
-@exact
+@inner
 def _sum_errors(job: Index, taken: int, width: int, to: int, also: int) -> None:
     """The same taps of errors, whose planes lie behind those of values and tangents."""
     for k in range(0, TAP * taken, TAP):
@@ -132,7 +131,7 @@ def _sum_errors(job: Index, taken: int, width: int, to: int, also: int) -> None:
     plain_taps(to, also, width, job.ctypes.data, taken)
 
 
-@exact
+@inner
 def _sum_row(
     stage: Index, where: Where, p: int, taps: Index, places: Index, room: Array, table: Array,
     fixed: Array, far: Array, job: Index, to: int, also: int, further: int,
@@ -174,16 +173,17 @@ def _sum_row(
         _sum_errors(job, taken, width, to + further, also + further)
 
 
-@exact
+@inner
 def _average(
     stage: Index, form: Array, program: Program, numbers: Numbers, where: Where, room: Array,
-    buffer: Array,
+    spare: Array,
 ) -> None:  # fmt: skip
     """Averages over positions, of rows and then of columns."""
     between = stage[TANGENT] - stage[VALUE]
     wide = where[0], where[1], where[2], where[3], stage[SIZE]
     places, weights, tap = program[4], program[5], program[2][stage[BEGIN]]
     size, pitch, ends = stage[SIZE], stage[PITCH], tap[PLACES]
+    buffer = spare[0][: tap[FROM_SIZE]]
     for p in range(size):
         for plane in range(2 if stage[FRESH] else 4):
             start = tap[FROM_VALUE] + plane * (tap[FROM_TANGENT] - tap[FROM_VALUE])
@@ -207,7 +207,7 @@ def _average(
             begun(stage, form, numbers[3], wide, p, ROOT, e, f)
 
 
-@exact
+@inner
 def _product(
     stage: Index, form: Array, taps: Index, room: Array, where: Where, p: int, v: Array, t: Array,
     e: Array, f: Array,
@@ -284,40 +284,49 @@ def _stage(
             measure(stage, form, numbers[3], wide, room, spare)
 
 
-@exact
+@inner
 def _loose(whole: Array) -> Array:
     """An array whose parts are not counted, which would take as long as a row."""
     found: Array = carray(pointer(whole.ctypes.data), whole.shape)
     return found
 
 
-@exact
+@inner
+def _loose_index(whole: Index) -> Index:
+    found: Index = carray(integers(whole.ctypes.data), whole.shape)
+    return found
+
+
+@inner
 def _all_loose(given: Numbers) -> Numbers:
     a, b, c, d, labels, terms, begins = given
-    return _loose(a), _loose(b), _loose(c), _loose(d), labels, terms, begins
+    found = _loose(a), _loose(b), _loose(c), _loose(d)
+    return *found, _loose_index(labels), _loose(terms), _loose_index(begins)
+
+
+@inner
+def _program(given: Program) -> Program:
+    stages, forms, taps, rates, places, weights = given
+    found = _loose_index(stages), _loose(forms), _loose_index(taps), _loose(rates)
+    return *found, _loose_index(places), _loose(weights)
 
 
 @exact
 def run_planes(
-    program: Program, numbers: Numbers, over: bool, own: bool, pairs: Index, shift: int,
-    room: Array, nngp: Array, ntk: Array, wrong: Array,
+    given: Program, known: Numbers, over: bool, own: bool, pairs: Index, shift: int,
+    rooms: tuple[Array, Array, Array], nngp: Array, ntk: Array, wrong: Array,
 ) -> None:  # fmt: skip
     """Some pairs of inputs, or of one with a stretch of others; ``own``: their sizes are found."""
-    stages, given, whole = program[0], numbers, room
-    room, numbers = _loose(whole), _all_loose(given)
-    last, count = stages[-1], numbers[0].shape[0]
-    taps, widest = (stages[:, END] - stages[:, BEGIN]).max(), stages[:, PITCH].max()
-    rows, buffer = np.zeros((8 * taps + 1, widest)), np.empty(stages[:, SIZE].max())
-    spare = np.zeros((SPARE, max(widest, stages[:, SIZE].max(), NUMBERS)))
+    program, numbers, room = _program(given), _all_loose(known), _loose(rooms[0])
+    rows, spare, stages = _loose(rooms[1]), _loose(rooms[2]), program[0]
+    last, count, taps = stages[-1], numbers[0].shape[0], (rows.shape[0] - 1) // 8
     fixed, far, job = rows[: 4 * taps + 1], rows[4 * taps + 1 :], np.empty(TAP * taps, np.int64)
     for n in range(pairs.shape[0]):
         i, j, width = pairs[n, 0], pairs[n, 1], pairs[n, 2]
         where = over, i, j, count, width
         for s in range(stages.shape[0]):
             if stages[s, KIND] == MEAN:
-                size = program[2][stages[s, BEGIN], FROM_SIZE]
-                form = program[1][s]
-                _average(stages[s], form, program, numbers, where, room, buffer[:size])
+                _average(stages[s], program[1][s], program, numbers, where, room, spare)
             else:
                 _stage(s, own, program, numbers, where, room, fixed, far, job, spare)
         size, between = last[SIZE] if nngp.size else 0, last[TANGENT] - last[VALUE]

@@ -11,7 +11,7 @@ from tpcalc.arrays import Array, Index
 from tpcalc.engine import planes_bends as bends
 from tpcalc.engine import planes_loops as loops
 from tpcalc.engine.chains_duals import CLOSED
-from tpcalc.engine.chains_tables import EPS, ROUNDINGS
+from tpcalc.engine.chains_tables import EPS, NUMBERS, ROUNDINGS
 from tpcalc.engine.planes_labels import labels_of
 from tpcalc.engine.planes_stages import INPUTS, Source, Stage
 
@@ -161,6 +161,13 @@ class PlaneProgram:
         last = norm, EPS * ROUNDINGS, stage.tilt, *(stage.times or (1.0, 1.0)), 0.0, stage.lift
         return [*shape, *rates, 0.0, *own_shape, 0.0, size, 0.0, *last, 0.0, 0.0, 0.0]
 
+    def rooms(self) -> tuple[Array, ...]:
+        """What a thread works in: planes, rows that taps read, and rows of functions."""
+        taps = (self.rows[:, bends.END] - self.rows[:, bends.BEGIN]).max()
+        pitch, sizes = self.rows[:, bends.PITCH].max(), self.rows[:, bends.SIZE]
+        widest = max(pitch, sizes.max(), NUMBERS)
+        return np.zeros(self.room), np.zeros((8 * taps + 1, pitch)), np.zeros((bends.SPARE, widest))
+
     def numbers_kept(self, shape: tuple[int, ...], threads: int) -> int:
         """How many numbers are held beside the results."""
         each = (stage.size * (self._taps(stage) + bends.LOOSE) for stage in self.stages)
@@ -175,68 +182,67 @@ class PlaneProgram:
             inputs = inputs / np.where(lengths > 0, lengths, 1.0)
         columns = inputs.transpose(1, 2, 0) if self.over else inputs.transpose(0, 2, 1)
         rows, none = self.rows.copy(), np.zeros(0)
-        taps, sizes, marked = [none], [none], [np.zeros(0, dtype=np.int64)]
+        taps = np.zeros(len(inputs) * sum(map(self._multiplied, self.stages)) + LANES)
+        sizes, marked, top = [none], [np.zeros(0, dtype=np.int64)], 0
         for s, stage in enumerate(self.stages):
-            rows[s, bends.SIZES] = sum(map(len, sizes))
+            rows[s, bends.SIZES], rows[s, bends.TABLE] = sum(map(len, sizes)), top
+            shape, count = (len(inputs), stage.size), len(inputs) * stage.size
+            label = np.zeros(0, dtype=np.int64)
             if s == INPUTS:
                 sizes.append(np.sqrt(squares[0]).ravel())
-                marked.append(np.zeros(squares[0].size, dtype=np.int64))
-                continue
-            if stage.mean is not None:
+            elif stage.mean is not None:
                 squares.append(np.ones((1, 1)))
-                sizes.append(np.zeros((bends.LOOSE + 1) * len(inputs) * stage.size))
-                marked.append(np.zeros(sizes[-1].size if self.measured else 0, dtype=np.int64))
-                continue
-            table = self._table(squares, s)
-            square = np.einsum("kab,kab->ab", table, table)
-            root = np.sqrt(square)
-            if self.scaled[s]:
-                table *= 0.5 / np.where(root > 0, root, 1.0)
+                sizes.append(np.zeros((bends.LOOSE + 1) * count))
             else:
-                table *= 0.5 * stage.dilation
-            strength = self.forms[s, bends.STRENGTH]
-            rows[s, bends.TABLE] = sum(map(len, taps))
-            taps.append(table.ravel())
-            after = root * strength if stage.norm is None else _ratio(root, square + stage.norm)
-            numbers = [root] * (bends.LOOSE + 1)
-            numbers[bends.LENGTH] = after
-            sizes.append(np.array(numbers).ravel())
-            if self.measured:
-                marked.append(np.array([self._turned(labels[s])] * len(numbers)).ravel())
-            squares.append(after**2)
-        flat = np.concatenate([*taps, np.zeros(LANES)]), np.concatenate(sizes)
-        tables = inputs, np.ascontiguousarray(columns), *flat, np.concatenate(marked)
-        return rows, (*tables, none, np.zeros(0, dtype=np.int64))
+                bottom, top = top, top + len(inputs) * self._multiplied(stage)
+                table = taps[bottom:top].reshape(-1, *(shape[::-1] if self.over else shape))
+                after, root = self._lengths(squares, s, table)
+                numbers = [after] if self.scaled[s] else [root] * (bends.LOOSE + 1)
+                numbers[0 if self.scaled[s] else bends.LENGTH] = after
+                sizes.append(np.array(numbers).ravel())
+                squares.append(after**2)
+                label = self._turned(labels[s]).ravel() if self.measured else label
+            more = len(sizes[-1]) - len(label) if self.measured else 0
+            marked += [label, np.zeros(more, dtype=np.int64)]
+        tables = inputs, np.ascontiguousarray(columns), taps, np.concatenate(sizes)
+        return rows, (*tables, np.concatenate(marked), none, np.zeros(0, dtype=np.int64))
+
+    def _lengths(self, squares: list[Array], s: int, table: Array) -> tuple[Array, Array]:
+        """Lengths after a stage, and of its sums; what its taps multiply is written."""
+        stage = self.stages[s]
+        self._multiply(squares, s, table)
+        square = np.einsum("kab,kab->ab", table, table)
+        root = np.sqrt(square)
+        table *= 0.5 / np.where(root > 0, root, 1.0) if self.scaled[s] else 0.5 * stage.dilation
+        if stage.norm is not None:
+            return _ratio(root, square + stage.norm), root
+        return root * self.forms[s, bends.STRENGTH], root
 
     def _turned(self, numbers: Any) -> Any:
         """Numbers (N, positions), with inputs or positions last."""
         return numbers.T if self.over else numbers
 
-    def _table(self, squares: list[Array], s: int) -> Array:
+    def _multiply(self, squares: list[Array], s: int, found: Array) -> None:
         """What taps and biases multiply, inputs or positions last: lengths; 1 of planes of K."""
-        stage, shape = self.stages[s], (self._turned(squares[0]).shape[0], self.stages[s].size)
-        found = np.empty((self._taps(stage), *self._turned(np.empty(shape)).shape))
-        row = 0
+        stage, row = self.stages[s], 0
         for source in stage.sources:
-            roots = np.sqrt(squares[source.stage])
+            roots = np.sqrt(squares[source.stage]) if self.scaled[s] else np.ones((1, 1))
             for places, factors in zip(source.places.T, source.factors.T, strict=True):
-                read: Any = 1.0
-                if self.scaled[s]:
-                    read = (
-                        roots[np.maximum(places, 0)]
-                        if self.over
-                        else roots[:, np.maximum(places, 0)]
-                    )
-                found[row] = read * (factors[:, None] if self.over else factors)
+                at = np.maximum(places, 0) if self.scaled[s] else np.zeros(1, dtype=np.int64)
+                read = roots[at] if self.over else roots[:, at]
+                np.multiply(read, factors[:, None] if self.over else factors, out=found[row])
                 row += 1
         for factors, _ in stage.biases:
             found[row] = factors[:, None] if self.over else factors
             row += 1
-        return found
 
     @staticmethod
     def _taps(stage: Stage) -> int:
         return len(stage.biases) + sum(len(one.places.T) for one in stage.sources)
+
+    def _multiplied(self, stage: Stage) -> int:
+        """How many numbers of an input its taps multiply."""
+        return 0 if stage.mean is not None else self._taps(stage) * stage.size
 
     @property
     def measured(self) -> bool:
@@ -262,7 +268,7 @@ class PlaneProgram:
             largest.append(max((largest[one.stage] for one in stage.sources), default=0.0))
             largest[s] += self.rates[s] + stage.lift + sum(rate for _, rate in stage.biases)
             if self.scaled[s]:  # sums of what is orthogonal
-                found.append(self._size(bends.LENGTH, shape, rows[s], sizes))
+                found.append(self._size(0, shape, rows[s], sizes))
                 forms[s, bends.OFF] = rounding[s]
                 forms[s, bends.BEGUN] = s * largest[s] * forms[s, bends.OFF]
                 continue
@@ -284,7 +290,7 @@ class PlaneProgram:
         return rounding, found[-1].ravel()
 
     def _size(self, place: int, shape: tuple[int, int], row: Index, sizes: Array) -> Array:
-        """A number of inputs (N, positions) at a stage."""
+        """A number of inputs (N, positions) at a stage; that with versines has lengths alone."""
         start, count = row[bends.SIZES], shape[0] * shape[1]
         own = sizes[start + place * count : start + (place + 1) * count]
         found: Array = self._turned(own.reshape(shape[::-1] if self.over else shape))

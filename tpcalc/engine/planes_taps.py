@@ -1,10 +1,8 @@
-"""Rows of sums of taps, eight columns at a time: what loops over arrays cannot keep in registers.
-
-The compiler does not know that rows of taps do not overlap those that they are summed into.
-"""
+"""Rows of sums of taps."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from llvmlite import ir
@@ -12,58 +10,43 @@ from numba import types
 from numba.extending import intrinsic
 
 from tpcalc.engine.kernels_compile import FLAGS
+from tpcalc.engine.registers import REAL, WORD, Loop, in_registers, loaded, spread
 
-LANES = 8
+MANY = 16  # columns at once
 TAP = 4  # numbers of a tap: where its values, tangents and the numbers of columns are, and h
-_WORD, _REAL = ir.IntType(64), ir.DoubleType()
-_LANES = ir.VectorType(_REAL, LANES)
 
 
-def _loaded(builder: Any, address: Any, kind: Any) -> Any:
-    return builder.load(builder.inttoptr(address, kind.as_pointer()), align=8)
-
-
-def _spread(builder: Any, value: Any) -> Any:
-    """A number in all lanes."""
-    one = builder.insert_element(ir.Constant(_LANES, ir.Undefined), value, ir.IntType(32)(0))
-    mask = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
-    return builder.shuffle_vector(one, ir.Constant(_LANES, ir.Undefined), mask)
-
-
-class _Loop:
-    """A loop over an integer, from 0 by steps, with values that it carries along."""
-
-    def __init__(self, builder: Any, stop: Any, step: int, carried: list[Any]) -> None:
-        self.builder, self.step = builder, step
-        before, self.body = builder.block, builder.append_basic_block()
-        self.end = builder.append_basic_block()
-        self.stop = stop
-        builder.cbranch(builder.icmp_signed("<", _WORD(0), stop), self.body, self.end)
-        builder.position_at_end(self.body)
-        self.index = builder.phi(_WORD)
-        self.index.add_incoming(_WORD(0), before)
-        self.values, self.before, self.starts = [], before, carried
-        for one in carried:
-            value = builder.phi(one.type)
-            value.add_incoming(one, before)
-            self.values.append(value)
-
-    def closed(self, values: list[Any]) -> list[Any]:
-        """End its body; what it carries out of it."""
-        builder, last = self.builder, self.builder.block
-        after = builder.add(self.index, _WORD(self.step))
-        self.index.add_incoming(after, last)
-        for phi, value in zip(self.values, values, strict=True):
-            phi.add_incoming(value, last)
-        builder.cbranch(builder.icmp_signed("<", after, self.stop), self.body, self.end)
-        builder.position_at_end(self.end)
-        found = []
-        for start, value in zip(self.starts, values, strict=True):
-            phi = builder.phi(start.type)
-            phi.add_incoming(start, self.before)
-            phi.add_incoming(value, last)
-            found.append(phi)
-        return found
+def _rows(
+    builder: Any, args: Any, start: Any, stop: Any, lanes: int, taken: tuple[bool, bool]
+) -> None:
+    """Sums of taps from a column to another, so many columns at a time."""
+    to, given, taps, kind = args[:2], args[3], args[4], ir.VectorType(REAL, lanes)
+    zero, four = ir.Constant(kind, [0.0] * lanes), ir.Constant(REAL, 4.0)
+    rows = Loop(builder, start, stop, lanes, [])
+    at = builder.mul(rows.index, WORD(8))
+    each = Loop(builder, WORD(0), taps, 1, [zero, zero])
+    place = builder.add(given, builder.mul(each.index, WORD(8 * TAP)))
+    x, y, other = (
+        loaded(
+            builder,
+            builder.add(loaded(builder, builder.add(place, WORD(8 * k)), WORD), at),
+            kind,
+        )
+        for k in range(3)
+    )
+    h = loaded(builder, builder.add(place, WORD(24)), REAL)
+    a = builder.fmul(spread(builder, builder.fmul(four, h), kind), other)
+    gap = builder.fsub(spread(builder, h, kind), other)
+    found = []
+    for total, value, square in zip(each.values, (x, y), taken, strict=True):
+        total = builder.fadd(total, builder.fmul(a, value, flags=FLAGS), flags=FLAGS)
+        if square:
+            own = builder.fmul(gap, gap, flags=FLAGS)
+            total = builder.fadd(total, own, flags=FLAGS)
+        found.append(total)
+    for address, value in zip(to, each.closed(found), strict=True):
+        builder.store(value, builder.inttoptr(builder.add(address, at), kind.as_pointer()), align=8)
+    rows.closed([])
 
 
 def _taps(square: bool, both: bool) -> Any:
@@ -72,36 +55,8 @@ def _taps(square: bool, both: bool) -> Any:
     @intrinsic
     def summed(typing_context: Any, v: Any, t: Any, width: Any, table: Any, count: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            to_v, to_t, stop, given, taps = args
-            zero = ir.Constant(_LANES, [0.0] * LANES)
-            rows = _Loop(builder, stop, LANES, [])
-            at = builder.mul(rows.index, _WORD(8))
-            each = _Loop(builder, taps, 1, [zero, zero])
-            place = builder.add(given, builder.mul(each.index, _WORD(8 * TAP)))
-            x, y, other = (
-                _loaded(
-                    builder,
-                    builder.add(_loaded(builder, builder.add(place, _WORD(8 * k)), _WORD), at),
-                    _LANES,
-                )
-                for k in range(3)
-            )
-            h = _spread(builder, _loaded(builder, builder.add(place, _WORD(24)), _REAL))
-            four = ir.Constant(_LANES, [4.0] * LANES)
-            a = builder.fmul(builder.fmul(four, h), other)
-            gap = builder.fsub(h, other)
-            found = []
-            for total, value, taken in zip(each.values, (x, y), (square, both), strict=True):
-                total = builder.fadd(total, builder.fmul(a, value, flags=FLAGS), flags=FLAGS)
-                if taken:
-                    own = builder.fmul(gap, gap, flags=FLAGS)
-                    total = builder.fadd(total, own, flags=FLAGS)
-                found.append(total)
-            for to, value in zip((to_v, to_t), each.closed(found), strict=True):
-                builder.store(
-                    value, builder.inttoptr(builder.add(to, at), _LANES.as_pointer()), align=8
-                )
-            rows.closed([])
+            rows = partial(_rows, builder, args, taken=(square, both))
+            in_registers(builder, args[2], MANY, rows)
             return context.get_dummy_value()
 
         return types.void(types.int64, types.int64, types.int64, types.int64, types.int64), generate

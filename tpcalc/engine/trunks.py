@@ -19,7 +19,7 @@ import numpy as np
 
 from tpcalc.arrays import Array
 from tpcalc.doors.budget import spend
-from tpcalc.engine.kernels_compile import exact, loose
+from tpcalc.engine.kernels_compile import inner, loose
 
 
 class Store(NamedTuple):
@@ -47,7 +47,7 @@ def store(layers: int, batch: int, steps: int) -> Store:
     return Store(*map(np.zeros, shapes))
 
 
-@exact
+@inner
 def _column(sample: int, batch: int) -> int:
     """The column of x of a sample; that of dx is ``batch`` further."""
     return sample + batch * (sample // batch)
