@@ -9,7 +9,7 @@ The answer does not depend on the number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,22 +21,22 @@ from tpcalc.arrays import Array, Index
 from tpcalc.doors.budget import spend
 from tpcalc.doors.machine import available_cores
 from tpcalc.engine.chains_tables import Chain as Chain
-from tpcalc.engine.chains_tables import Family as Family
-from tpcalc.engine.chains_tables import Gram as Gram
 from tpcalc.engine.chains_tables import (
+    Closed,
     Table,
     biased_table,
-    erf_table,
+    closed_table,
     jump_table,
     plain_table,
 )
+from tpcalc.engine.chains_tables import Family as Family
+from tpcalc.engine.chains_tables import Gram as Gram
 from tpcalc.engine.crew import carry_out
 from tpcalc.errors import EvaluationError
 from tpcalc.progress import Progress
 from tpcalc.tasks.alone import alone
 
 if TYPE_CHECKING:
-    from tpcalc.engine.chains_closed import Closed
     from tpcalc.engine.chains_series import Smooth
 
 Run = Callable[..., None]
@@ -44,7 +44,6 @@ KINDS = ("nngp", "ntk")
 JOB = 2**20  # work of one job, entries times layers: some milliseconds
 COORDINATES = 32  # of the inputs that cost as much as a layer
 WORTH_THREADS = 2**17  # entries times layers
-LOST = 2e-13  # an error that another loop may do better than
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,15 +106,9 @@ def _filled(
     if smooth is not None:
         with alone(), np.errstate(all="ignore"):  # digits of products depend on their threads
             return _largest(_by_layers(gram, chain, smooth, out, run), out)
-    found = 0.0, 0.0
-    for table in _tables(gram, chain):
-        run(partial(_fill, table, out))
-        if isinstance(table, Table):
-            return table.stated
-        found = _largest(table.worst, out)
-        if table.worst.max() <= LOST:
-            break
-    return found
+    table = _table(gram, chain)
+    run(partial(_fill, table, out))
+    return table.stated if isinstance(table, Table) else _largest(table.worst, out)
 
 
 def _by_layers(gram: Gram, chain: Chain, smooth: Smooth, out: dict[str, Array], run: Run) -> Array:
@@ -148,26 +141,18 @@ def _check_memory(gram: Gram, shape: tuple[int, int], kinds: int) -> None:
     )
 
 
-def _tables(gram: Gram, chain: Chain) -> Iterator[Table | Closed]:
-    """What to run: another loop where the first has lost too many digits.
-
-    Distances, which erf has as well, keep digits where covariances of near inputs lose them.
-    """
-    from tpcalc.engine.chains_closed import closed_table
-
-    ways: list[Callable[[Gram, Chain], Table | Closed]]
+def _table(gram: Gram, chain: Chain) -> Table | Closed:
+    """What to run."""
+    way: Callable[[Gram, Chain], Table | Closed] = closed_table
     if chain.family == "abrelu":
-        ways = [biased_table if chain.bias_variance or chain.first_bias else plain_table]
+        way = biased_table if chain.bias_variance or chain.first_bias else plain_table
     elif chain.family == "jump":
-        ways = [jump_table]
-    else:
-        ways = [closed_table, erf_table] if chain.family == "erf" else [closed_table]
-    for way in ways:
-        with np.errstate(all="ignore"):  # overflow is found, and said, at the end
-            table = way(gram, chain)
-        if not table.finite:
-            raise _overflow(gram, chain, way)
-        yield table
+        way = jump_table
+    with np.errstate(all="ignore"):  # overflow is found, and said, at the end
+        table = way(gram, chain)
+    if not table.finite:
+        raise _overflow(gram, chain, way)
+    return table
 
 
 def _overflow(

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.polynomial import chebyshev
@@ -147,7 +148,7 @@ def _slopes(rays: _Rays, sizes: Array, angles: Array) -> Array:
     whole = chebyshev.chebvander(2 * at - 1, degrees - 1) @ np.concatenate([*rays.series], axis=1)
     own = to_series(degrees) @ whole  # of each size in the ray
     y, weight = _legendre(rays.angles)
-    found = 0.0
+    found: Any = 0.0
     for turn in (np.cos, np.sin):
         width = (math.pi - angles if turn is np.cos else angles)[:, None] / 2
         ray = np.clip(turn(angles[:, None] / 2 + width * y), 0.0, 1.0)

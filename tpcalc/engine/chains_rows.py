@@ -57,8 +57,8 @@ def _chebyshev(rows: _Rows, args: Any, at: Any) -> None:
     each = Loop(builder, WORD(0), number, 1, rows.none * 2)
     m = builder.sub(builder.sub(number, WORD(1)), each.index)
     place = builder.add(degrees, builder.mul(m, WORD(8)))
-    ends = [loaded(builder, builder.add(place, WORD(k)), WORD) for k in (0, 8)]
-    terms = Loop(builder, *ends, 1, rows.none)
+    first, stop = (loaded(builder, builder.add(place, WORD(k)), WORD) for k in (0, 8))
+    terms = Loop(builder, first, stop, 1, rows.none)
     totals = terms.closed(rows.with_term(terms.index, terms.values))
     newest, before = each.values[:count], each.values[count:]
     last, found = builder.icmp_signed("==", m, WORD(0)), []

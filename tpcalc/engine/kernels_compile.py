@@ -73,8 +73,14 @@ def exact(function: Callable[..., Any]) -> Any:
 
 
 def inner(function: Callable[..., Any]) -> Any:
-    """Like ``exact``, for what compiled functions alone call: its code is of use nowhere else."""
-    return _compile(function, {*FLAGS}, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    """Like ``exact``, for what compiled functions alone call: the interpreter has no code of it."""
+
+    def refuse(*given: Any, **named: Any) -> Any:
+        raise TypeError(f"{function.__qualname__} is called by compiled functions alone")
+
+    found = _compile(function, {*FLAGS}, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    found._compile_for_args, found._insert = refuse, lambda *given, **named: None
+    return found
 
 
 def inlined(function: Callable[..., Any]) -> Any:

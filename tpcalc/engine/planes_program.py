@@ -12,8 +12,7 @@ from tpcalc.engine import planes_bends as bends
 from tpcalc.engine import planes_loops as loops
 from tpcalc.engine.chains_duals import CLOSED
 from tpcalc.engine.chains_tables import EPS, NUMBERS, ROUNDINGS
-from tpcalc.engine.planes_labels import labels_of
-from tpcalc.engine.planes_stages import INPUTS, Source, Stage
+from tpcalc.engine.planes_stages import INPUTS, Source, Stage, labels_of
 
 LANES = 8
 

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable
 from pathlib import Path
 
 import numba
 import pytest
 
-import tpcalc.engine
 from tpcalc.engine import kernels_compile
-
-ENGINE = Path(tpcalc.engine.__file__).parent
-COMPILED = {"exact", "inlined", "inner", "loose"}
 
 DAMAGE: dict[str, Callable[[bytes], bytes]] = {
     "cut": lambda data: data[: len(data) // 2],
@@ -43,36 +38,3 @@ def test_what_is_damaged_on_disk_is_compiled_anew(
     (file,) = tmp_path.rglob(f"*.{kind}")
     file.write_bytes(DAMAGE[damage](file.read_bytes()))
     assert (hits(), hits()) == (0, 1)
-
-
-def _decorated(function: ast.AST, names: set[str]) -> bool:
-    given = getattr(function, "decorator_list", [])
-    return bool(names & {getattr(one, "id", "") for one in given})
-
-
-def test_what_compiled_functions_alone_call_is_called_by_no_other() -> None:
-    """A call of one that has no code for the interpreter would end the process."""
-    trees = {file: ast.parse(file.read_text("utf-8")) for file in ENGINE.rglob("*.py")}
-    inner = {
-        one.name: file
-        for file, tree in trees.items()
-        for one in tree.body
-        if isinstance(one, ast.FunctionDef) and _decorated(one, {"inner"})
-    }
-    assert len(inner) > 50
-    for file, tree in trees.items():
-        compiled = [one for one in ast.walk(tree) if _decorated(one, COMPILED)]
-        known = {id(part) for one in compiled for part in ast.walk(one)}
-        read = {
-            part.id
-            for part in ast.walk(tree)
-            if isinstance(part, ast.Name) and id(part) not in known
-        }
-        imported = {
-            name.name
-            for part in ast.walk(tree)
-            if isinstance(part, ast.ImportFrom)
-            for name in part.names
-        }
-        own = {name for name, place in inner.items() if place == file or name in imported}
-        assert not read & own, file

@@ -451,3 +451,29 @@ def test_the_order_of_arguments_is_told() -> None:
         tp.kernel(tp.MLP(2), "ntk", data)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="masked entries"):
         tp.kernel(tp.MLP(2), np.ma.masked_array([[1.0, 2.0]], [[False, True]]))
+
+
+def test_errors_that_were_followed_go_before_smaller_ones_that_were_not() -> None:
+    """Steep functions of near inputs: single integrals know nothing of what covariances lost."""
+    x = np.random.default_rng(0).standard_normal(8)
+    inputs, variance, bias, depth = np.array([x, x * 1.001]), 1000.0, 0.01, 5
+    found = tp.kernel(
+        tp.MLP(depth, "erf", weight_variance=variance, bias_variance=bias), inputs, kinds="ntk"
+    )
+    mp, mpf = mpmath.mp, mpmath.mpf
+    with mp.workdps(40):
+        rows = [[mpf(value) for value in row] for row in inputs.tolist()]
+        pairs = [(0, 0), (1, 1), (0, 1)]
+        k = [mpf(variance) * mp.fdot(rows[i], rows[j]) / 8 + mpf(bias) for i, j in pairs]
+        tangent = list(k)
+        for layer in range(depth):
+            weight, shift = (variance, mpf(bias)) if layer < depth - 1 else (1, 0)
+            squares = [(1 + 2 * k[i]) * (1 + 2 * k[j]) for i, j in pairs]
+            values = [mp.asin(2 * c / mp.sqrt(p)) for c, p in zip(k, squares, strict=True)]
+            slopes = [2 / mp.sqrt(p - 4 * c * c) for c, p in zip(k, squares, strict=True)]
+            last, k = tangent, [2 * weight / mp.pi * value + shift for value in values]
+            grown = zip(slopes, last, strict=True)
+            grown = [2 * weight / mp.pi * slope * one for slope, one in grown]
+            tangent = [a + b for a, b in zip(grown, k, strict=True)]
+        off = abs(mpf(float(found.ntk[0, 1])) - tangent[2]) / mp.sqrt(tangent[0] * tangent[1])
+    assert 1e-10 < off < found.coincident_error

@@ -175,6 +175,7 @@ class Found:
     independent: bool | None = None  # whether gradient independence holds
     notes: tuple[str, ...] = ()  # for the reader
     settings: dict[str, str] = field(default_factory=dict)  # what else the numbers depend on
+    followed: bool = True  # whether errors are those of covariances as well
 
     @property
     def worst(self) -> float:

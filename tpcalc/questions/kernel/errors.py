@@ -58,6 +58,7 @@ def checked(task: Network, found: Found, methods: tuple[Method, ...]) -> Found:
         coincident=coincident if near.any() else None,
         independent=not note if "ntk" in task.kinds else None,
         notes=(told, note) if note else (told,),
+        followed=followed,
     )
 
 

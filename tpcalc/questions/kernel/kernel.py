@@ -290,7 +290,7 @@ def answer(
         try:
             found = tiled(task, Numeric(methods, follow=False), threads, progress)
             found = checked(task, found, methods)
-            if fused is not None and fused.worst <= found.worst:
+            if fused is not None and (fused.worst <= found.worst or not found.followed):
                 return fused
             return replace(found, notes=(*found.notes, *slow))
         except Unknown as reason:
