@@ -20,15 +20,17 @@ import numpy as np
 from tpcalc.arrays import Array, Index
 from tpcalc.doors.budget import spend
 from tpcalc.doors.machine import available_cores
-from tpcalc.engine.chains_tables import Chain as Chain
 from tpcalc.engine.chains_tables import (
-    Closed,
+    EPS,
+    NUMBERS,
     Table,
     biased_table,
-    closed_table,
+    forms_of,
     jump_table,
+    pair_of,
     plain_table,
 )
+from tpcalc.engine.chains_tables import Chain as Chain
 from tpcalc.engine.chains_tables import Family as Family
 from tpcalc.engine.chains_tables import Gram as Gram
 from tpcalc.engine.crew import carry_out
@@ -38,6 +40,7 @@ from tpcalc.tasks.alone import alone
 
 if TYPE_CHECKING:
     from tpcalc.engine.chains_series import Smooth
+    from tpcalc.engine.chains_tiles import Pair
 
 Run = Callable[..., None]
 KINDS = ("nngp", "ntk")
@@ -56,6 +59,32 @@ class ChainKernels:
     # pairs of inputs with |correlation| below 0.99
     relative_error: float
     near_error: float  # the same for the other pairs: nearly parallel or antiparallel inputs
+
+
+@dataclass(frozen=True)
+class _Closed:
+    """Arguments of the loop for closed duals, which follows errors on its way."""
+
+    row: int  # of ``chains_duals``
+    shape: Array  # numbers of it
+    pair: Pair
+    factors: tuple[Array, Array]
+    tables: tuple[Array, Array]  # numbers of single inputs, layer by layer
+    ends: tuple[Array, Array]  # and before the first and after the last
+    first: Array  # weight, bias and relative rounding of the map of the inputs
+    forms: Array
+    readout: float
+    worst: Array  # the largest errors of each tile: of K and w, away from coincidence and near it
+    finite: bool  # whether kernels stay within float64
+
+    def run(self, tiles: Index, nngp: Array, ntk: Array) -> None:
+        """Fill tiles of the results."""
+        from tpcalc.engine.chains_layers import run_closed
+
+        run_closed(
+            self.row, self.shape, self.pair, self.factors, self.tables, self.ends, self.first,
+            self.forms, self.readout, (tiles, nngp, ntk), self.worst,
+        )  # fmt: skip
 
 
 def chain_kernels(
@@ -121,7 +150,7 @@ def _by_layers(gram: Gram, chain: Chain, smooth: Smooth, out: dict[str, Array], 
     return chains_angles.run_layers(gram, chain, smooth, out, run)
 
 
-def _fill(table: Table | Closed, out: dict[str, Array], tiles: Index) -> None:
+def _fill(table: Table | _Closed, out: dict[str, Array], tiles: Index) -> None:
     table.run(tiles, out["nngp"], out["ntk"])
 
 
@@ -141,9 +170,9 @@ def _check_memory(gram: Gram, shape: tuple[int, int], kinds: int) -> None:
     )
 
 
-def _table(gram: Gram, chain: Chain) -> Table | Closed:
+def _table(gram: Gram, chain: Chain) -> Table | _Closed:
     """What to run."""
-    way: Callable[[Gram, Chain], Table | Closed] = closed_table
+    way: Callable[[Gram, Chain], Table | _Closed] = _closed_table
     if chain.family == "abrelu":
         way = biased_table if chain.bias_variance or chain.first_bias else plain_table
     elif chain.family == "jump":
@@ -155,8 +184,46 @@ def _table(gram: Gram, chain: Chain) -> Table | Closed:
     return table
 
 
+def _closed_table(gram: Gram, chain: Chain) -> _Closed:
+    """Of a f(b z): K is counted in units of 1 / b^2, so that the activation is f(z)."""
+    from tpcalc.engine.chains_duals import CLOSED
+    from tpcalc.engine.chains_layers import lengths
+    from tpcalc.engine.chains_tiles import COLUMNS, ROWS, whole
+
+    pair, unit, row = pair_of(gram), chain.b**2, CLOSED.index(chain.family)
+    shape = np.array(chain.shape)
+    forms = forms_of(chain, unit)
+    rounding = EPS * (4 + pair[0].shape[1] / 8)  # of inner products, which are summed by eights
+    first = np.array([unit * gram.factor * chain.first_weight, unit * chain.first_bias, rounding])
+    tables, ends, (x, y), finite = [], [], (len(pair[0]), whole(len(pair[1]))), True
+    for squares in (pair[4], pair[5][:y]) if gram.others is not None else (pair[5][:y],):
+        table = np.empty((NUMBERS * chain.depth, squares.size))
+        end = np.empty((5, squares.size))
+        q = first[0] * squares + first[1]
+        finite &= lengths(row, shape, q, rounding, forms, table, end)
+        if chain.residual is not None:
+            end[1] += end[0]
+            end[3] += end[2]
+        tables.append(table)
+        ends.append(end)
+    scale = 1.0 if chain.residual is None else 1 / unit
+    return _Closed(
+        row,
+        shape,
+        pair,
+        (np.full(x, scale), np.ones(y)),
+        (tables[0], tables[-1]),
+        (ends[0], ends[-1]),
+        first,
+        forms,
+        0.0 if chain.residual is None else 1.0,
+        np.zeros((-(-x // ROWS), -(-y // COLUMNS), 4)),
+        finite,
+    )
+
+
 def _overflow(
-    gram: Gram, chain: Chain, way: Callable[[Gram, Chain], Table | Closed]
+    gram: Gram, chain: Chain, way: Callable[[Gram, Chain], Table | _Closed]
 ) -> EvaluationError:
     """What is said of kernels that are too large: the first layer at which the largest one is."""
     every = gram.inputs if gram.others is None else np.concatenate([gram.inputs, gram.others])
