@@ -14,6 +14,7 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 KEPT = Path(__file__).with_suffix(".json")
 PAGE = ROOT / "docs" / "benchmarks.md"
+GRID = "activations"  # the question whose cases are a table of their own
 COLUMNS = ("case", "time", "error", "peer", "ratio", "machine", "commit")
 UNITS = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
 INTRODUCTION = """# Benchmarks
@@ -96,9 +97,31 @@ def page(kept: dict[str, Any]) -> str:
     parts = [INTRODUCTION]
     parts += [f"- {letter}: {text}." for letter, text in kept["machines"].items()]
     for key, title in kept["questions"].items():
-        parts += [f"\n## {title}", _line(COLUMNS), _line(["---"] * len(COLUMNS))]
-        parts += [_line(_cells(row)) for row in kept["rows"] if row["question"] == key]
+        rows = [row for row in kept["rows"] if row["question"] == key]
+        columns, lines = _grid(rows) if key == GRID else (COLUMNS, [_cells(row) for row in rows])
+        parts += [f"\n## {title}", _line(columns), _line(["---"] * len(columns))]
+        parts += map(_line, lines)
     return "\n".join(parts) + "\n"
+
+
+def _grid(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
+    """Of cases "name, depth, inputs" a line for each name: milliseconds and ratios of depths."""
+    found: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    for row in rows:
+        name, _, inputs = row["case"].split(", ")
+        found.setdefault(name, {}).setdefault(inputs, []).append(row)
+    sizes = list(dict.fromkeys(size for cells in found.values() for size in cells))
+    columns = ["case", *(f"{size} inputs: ms (ratio)" for size in sizes), "machine", "commit"]
+    lines = []
+    for name, cells in found.items():
+        own = []
+        for some in (cells[size] for size in sizes):
+            times = " / ".join(f"{1e3 * row['time']:.2g}" for row in some)
+            known = some[0]["ratio"] is not None
+            ratios = " / ".join(f"{row['ratio']:.2g}" for row in some) if known else ""
+            own.append(f"{times} ({ratios})" if known else times)
+        lines.append([name, *own, some[0]["machine"], some[0]["commit"]])
+    return columns, lines
 
 
 def keep(add: bool = False) -> None:

@@ -344,7 +344,7 @@ def images_table(python: str, folder: Path, rounds: int) -> None:
         cells = f"{1e3 * min(ours):.1f} | {1e3 * min(theirs):.0f} | {min(theirs) / min(ours):.2g}"
         print(f"| {count} | {side} | {plan} | {end} | {cells} | {kernels.error:.0e} | {off:.0e} |")
         peer = "neural-tangents", min(theirs)
-        figures.figure("activations", f"{plan}, {end}, {count} of {side}", min(ours), peer=peer)
+        figures.figure("images", f"{plan}, {end}, {count} of {side}", min(ours), peer=peer)
 
 
 def elu_exact(corr: float) -> tuple[float, float, float, float]:

@@ -9,7 +9,7 @@ The answer does not depend on the number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -25,6 +25,7 @@ from tpcalc.engine.chains_tables import (
     NUMBERS,
     Table,
     biased_table,
+    erf_table,
     forms_of,
     jump_table,
     pair_of,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
 Run = Callable[..., None]
 KINDS = ("nngp", "ntk")
+LOST = 2e-13  # an error that another loop may do better than
 JOB = 2**20  # work of one job, entries times layers: some milliseconds
 COORDINATES = 32  # of the inputs that cost as much as a layer
 WORTH_THREADS = 2**17  # entries times layers
@@ -135,9 +137,15 @@ def _filled(
     if smooth is not None:
         with alone(), np.errstate(all="ignore"):  # digits of products depend on their threads
             return _largest(_by_layers(gram, chain, smooth, out, run), out)
-    table = _table(gram, chain)
-    run(partial(_fill, table, out))
-    return table.stated if isinstance(table, Table) else _largest(table.worst, out)
+    found = 0.0, 0.0
+    for table in _tables(gram, chain):
+        run(partial(_fill, table, out))
+        if isinstance(table, Table):
+            return table.stated
+        found = _largest(table.worst, out)
+        if table.worst.max() <= LOST:
+            break
+    return found
 
 
 def _by_layers(gram: Gram, chain: Chain, smooth: Smooth, out: dict[str, Array], run: Run) -> Array:
@@ -170,18 +178,24 @@ def _check_memory(gram: Gram, shape: tuple[int, int], kinds: int) -> None:
     )
 
 
-def _table(gram: Gram, chain: Chain) -> Table | _Closed:
-    """What to run."""
-    way: Callable[[Gram, Chain], Table | _Closed] = _closed_table
+def _tables(gram: Gram, chain: Chain) -> Iterator[Table | _Closed]:
+    """What to run: another loop where the first has lost too many digits.
+
+    Distances, which erf has as well, keep digits where covariances of near inputs lose them.
+    """
+    ways: list[Callable[[Gram, Chain], Table | _Closed]]
     if chain.family == "abrelu":
-        way = biased_table if chain.bias_variance or chain.first_bias else plain_table
+        ways = [biased_table if chain.bias_variance or chain.first_bias else plain_table]
     elif chain.family == "jump":
-        way = jump_table
-    with np.errstate(all="ignore"):  # overflow is found, and said, at the end
-        table = way(gram, chain)
-    if not table.finite:
-        raise _overflow(gram, chain, way)
-    return table
+        ways = [jump_table]
+    else:
+        ways = [_closed_table, erf_table] if chain.family == "erf" else [_closed_table]
+    for way in ways:
+        with np.errstate(all="ignore"):  # overflow is found, and said, at the end
+            table = way(gram, chain)
+        if not table.finite:
+            raise _overflow(gram, chain, way)
+        yield table
 
 
 def _closed_table(gram: Gram, chain: Chain) -> _Closed:

@@ -3,7 +3,7 @@
 The state of a pair of inputs is a distance, not a correlation: near coincidence the tangent kernel
 depends on the square root of 1 - rho, which a rounded rho has lost. For phi = a |z| + b z it is
 ``u``: the half versine v = (1 - rho) / 2 while that is at most 1/2, and v - 1 = -(1 + rho) / 2
-beyond, so that antipodal pairs keep their digits too.
+beyond, so that antipodal pairs keep their digits too. For erf it is d = E (h - h')^2 / 2.
 
 With x = 2 asin(sqrt s), s = |u|, and D = sin x - x cos x, one layer of a |z| + b z maps (Cho and
 Saul 2009, rewritten)::
@@ -38,6 +38,7 @@ from tpcalc.engine.chains_tiles import (
     angle_small,
     arc,
     arc_small,
+    gaps,
     keep,
     starts,
     versines,
@@ -48,7 +49,7 @@ from tpcalc.engine.kernels_compile import exact, inner
 PI = math.pi
 CLOSE = 0.005  # half versines of inputs that nearly coincide
 ROUNDING = 2.0**-50  # of an angle
-PLAIN, BIASED, JUMP = 0, 1, 2  # kinds of chains
+PLAIN, BIASED, ERF, JUMP = 0, 1, 2, 3  # kinds of chains
 
 
 @exact
@@ -206,6 +207,85 @@ def _jump_row(
             e[t] = near[t] * min(2.0 * ds + ROUNDING, 2.0) if layer == last else grown
 
 
+@inner
+def _erf_first(d: Array, w: Array, xi: float, xj: Array, qi: float, qj: Array, form: Array) -> None:
+    """The linear map of the inputs, with its bias: from d of the inputs to d and K of layer 1.
+
+    form: weight, bias. xi, xj: squared norms of the inputs; qi, qj: their K of layer 1.
+    """
+    weight, bias = form[0], form[1]
+    for t in range(d.size):
+        near = d[t] >= 0.0
+        m = abs(d[t])
+        # Both distances without a difference: a bias turns pairs around.
+        closer = weight * (m if near else xi + xj[t] - m)
+        mean = 0.5 * (qi + qj[t])
+        other = 2.0 * mean - closer if near else weight * m + 2.0 * bias
+        w[t] = mean - closer if closer <= mean else other - mean
+        d[t] = closer if closer <= mean else -max(other, TINY)
+
+
+@inner
+def _erf_layer(
+    d: Array, k: Array, w: Array, qi: float, ei: float, qj: Array, ej: Array, form: Array
+) -> None:
+    """One layer of erf.
+
+    form: a0, a1, sigma: K' = a0 K + a1 E phi phi + sigma. qi, qj: K of the inputs with themselves;
+    ei, ej: E phi(h)^2. With 2 |K| = P cos x, P^2 = (1 + 2 qi) (1 + 2 qj), |E phi phi| is
+    1 - 2 x / pi; ``turn`` is x minus the mean of its two diagonal values, from its sine and cosine.
+    """
+    a0, a1, sigma = form[0], form[1], form[2]
+    fi, wi = math.sqrt(1.0 + 4.0 * qi), 1.0 + 2.0 * qi
+    gi = 4.0 * qi / (1.0 + fi)
+    for t in range(d.size):
+        fj = math.sqrt(1.0 + 4.0 * qj[t])
+        gj = 4.0 * qj[t] / (1.0 + fj)
+        both, gap, ff = qi + qj[t], qi - qj[t], fi + fj
+        product = gi * gj + (gi + gj)  # fi fj - 1
+        square = wi * (1.0 + 2.0 * qj[t])
+        level = 1.0 + 2.0 * both
+        m = abs(d[t])
+        turned = m > 0.5 * both  # K has changed its sign
+        near = (d[t] >= 0.0) != turned
+        m = max(both - m, 0.0) if turned else m
+        inner = 0.5 * both - m
+        root = math.sqrt(max(level + 4.0 * m * (both - m) - gap * gap, level))
+        shift = max(4.0 * m - 8.0 * gap * gap / (ff * ff), 0.0)
+        under = max(root * product + 2.0 * inner * ff, TINY)
+        sine = 0.5 * shift * (product + 4.0 * inner) / under
+        cosine = (2.0 * inner * product + root * ff) / (2.0 * square)
+        s = min(sine * sine / (2.0 + 2.0 * cosine), 0.5)
+        turn = math.sqrt(s) * angle(s)
+        size = 0.5 * (ei + ej[t]) - (2.0 / PI) * turn
+        value = size if near else -size
+        w[t] = w[t] * (a0 + a1 * (4.0 / PI) / root) + a1 * value + sigma
+        k[t] = a0 * (inner if near else -inner) + a1 * value + sigma
+        after = a0 * m + a1 * (2.0 / PI) * turn + (0.0 if near else 2.0 * sigma)
+        d[t] = after if near else -max(after, TINY)
+
+
+@inner
+def _erf_row(
+    d: Array,
+    k: Array,
+    w: Array,
+    squares: tuple[float, Array],
+    own: Array,
+    others: Array,
+    start: int,
+    stop: int,
+    forms: Array,
+) -> None:
+    """Pairs of one input through erf; squared norms of inputs, and moments layer by layer."""
+    xi, xj = squares
+    _erf_first(d, w, xi, xj[start:stop], own[0], others[0][start:stop], forms[0])
+    for layer in range(1, forms.shape[0]):
+        at = 2 * layer - 2
+        q, e = others[at][start:stop], others[at + 1][start:stop]
+        _erf_layer(d, k, w, own[at], own[at + 1], q, e, forms[layer])
+
+
 @exact
 def run_tiles(
     kind: int,
@@ -223,7 +303,10 @@ def run_tiles(
     readout = forms[-1, -1]
     for n in range(tiles.shape[0]):
         i0, j0 = tiles[n, 0], tiles[n, 1]
-        versines(pair, i0, j0, panel, u)
+        if kind == ERF:
+            gaps(pair, i0, j0, panel, u)
+        else:
+            versines(pair, i0, j0, panel, u)
         starts(same, i0, j0, first)
         wide = whole(min(COLUMNS, len(pair[1]) - j0))
         for r in range(min(ROWS, len(x) - i0)):
@@ -234,8 +317,11 @@ def run_tiles(
                 _plain_row(state, value, tangent, forms[0], layers)
             elif kind == BIASED:
                 _biased_row(state, value, tangent, own, others, start, stop, forms)
-            else:
+            elif kind == JUMP:
                 _jump_row(state, value, tangent, own, others, start, stop, forms)
+            else:
+                squares = pair[4][i], pair[5]
+                _erf_row(state, value, tangent, squares, own, others, start, stop, forms)
             for t in range(state.size):
                 tangent[t] += readout * value[t]
         keep(k, w, same, factors[0], factors[1], i0, j0, first, job)

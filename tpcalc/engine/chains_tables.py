@@ -281,6 +281,51 @@ def _step(chain: Chain, unit: float) -> tuple[float, float, float]:
     return 1.0, square * chain.weight_variance, square * chain.bias_variance
 
 
+def erf_table(gram: Gram, chain: Chain) -> Table:
+    """Of a erf(b z): K is counted in units of 1 / b^2, so that the activation is erf(z)."""
+    from tpcalc.engine.chains_loops import ERF
+
+    pair = pair_of(gram)
+    qx, qy = pair[4:]
+    unit = chain.b**2
+    a0, a1, sigma = _step(chain, unit)
+    a1 *= chain.a**2
+    first = unit * gram.factor * chain.first_weight, unit * chain.first_bias
+    forms = [[*first, 0.0, 0.0]]
+    forms += [[a0, a1, sigma, 0.0]] * chain.depth
+    if chain.residual is None:
+        forms[-1] = [0.0, chain.a**2, 0.0, 0.0]
+    else:
+        forms[-1] = [a0, a1, sigma, 1.0]
+
+    def moments(squares: Array) -> Array:
+        q, rows = first[0] * squares + first[1], []
+        for _ in range(chain.depth):
+            rows += [q, 2 / math.pi * np.arcsin(2 * q / (1 + 2 * q))]
+            q = a0 * q + a1 * rows[-1] + sigma
+        return np.array(rows)
+
+    def factors(squares: Array, unit: float) -> Array:
+        # without biases a zero input has kernel 0, and that exactly
+        biased = chain.first_bias > 0 or chain.bias_variance > 0
+        return np.where((squares > 0) | biased, unit, 0.0)
+
+    table_x, table_y = moments(qx), moments(qy)
+    scale = 1.0 if chain.residual is None else 1 / unit
+    most = _unit(chain, pair, gram.factor)
+    away, near = _erf_errors(pair, (table_x, table_y), (a0, a1))
+    return Table(
+        ERF,
+        pair,
+        (factors(qx, scale), factors(qy, 1.0)),
+        (table_x, table_y),
+        np.array(forms),
+        bool(np.isfinite(table_x).all() and np.isfinite(table_y).all()),
+        most * away,
+        most * near,
+    )
+
+
 def _rounding(chain: Chain, pair: Pair, factor: float) -> float:
     """The error of a |z| + b z: rounding of inner products, and of every layer.
 
@@ -306,3 +351,25 @@ def _unit(chain: Chain, pair: Pair, factor: float) -> float:
         return 2.0
     ratio = float(np.sqrt(positive.max() / positive.min()))
     return 1.0 + (ratio + 1 / ratio) / 2
+
+
+def _erf_errors(
+    pair: Pair, tables: tuple[Array, Array], step: tuple[float, float]
+) -> tuple[float, float]:
+    """Relative errors of erf, away from coincidence and near it.
+
+    Away from it, a derivative loses digits by norms that differ: as (qi - qj)^2 to qi qj (1 - rho)
+    or to 1 + 2 qi + 2 qj. Near it the squared distance of a pair grows, by up to ``exp(growth)`` in
+    all layers; its relative error, that of the difference of two norms, goes like 1 / distance and
+    counts in proportion to the last squared distance while that is small. The worst pairs are
+    those whose distance just stops being small: sqrt(exp(growth)). Infinite: no digit is sure.
+    """
+    q = np.concatenate([tables[0][::2], tables[1][::2]], axis=1)
+    largest, least = np.max(q, axis=1, initial=0.0), np.min(q, axis=1, initial=np.inf, where=q > 0)
+    ratio = np.where(largest > 0, largest / np.minimum(least, np.maximum(largest, 1e-300)), 1.0)
+    layers = 8 + float(np.sum(4 + np.minimum(12 * ratio, largest)))
+    away = ROUNDING * layers * (1 + int(pair[0].shape[1]) / 64)
+    slopes = step[0] + step[1] * 4 / math.pi / np.sqrt(1 + 4 * np.minimum(least, largest))
+    growth = float(np.sum(np.log(np.maximum(slopes[:-1], 1.0))))
+    near = away + 4 * ROUNDING * math.exp(min(growth / 2, 80.0)) * float(largest.max(initial=0.0))
+    return away, near if near < 0.1 else math.inf

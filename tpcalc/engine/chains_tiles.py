@@ -127,6 +127,28 @@ def versines(pair: Pair, i0: int, j0: int, panel: Array, out: Array) -> None:
 
 
 @inner
+def gaps(pair: Pair, i0: int, j0: int, panel: Array, out: Array) -> None:
+    """|x - y|^2 / 2 of a tile, or -|x + y|^2 / 2 where that is smaller; qx, qy: |x|^2, |y|^2."""
+    x, y, yt, same, qx, qy = pair
+    rows, columns = min(ROWS, x.shape[0] - i0), min(COLUMNS, y.shape[0] - j0)
+    wide = whole(columns)
+    gram(x, yt, i0, j0, wide, panel, out)
+    for r in range(rows):
+        i = i0 + r
+        d = out[r]
+        for t in range(wide):
+            mean = 0.5 * (qx[i] + qy[j0 + t])
+            d[t] = max(mean - d[t], 0.0) if d[t] >= 0.0 else min(-mean - d[t], -TINY)
+        for t in range(columns):
+            j = j0 + t
+            if abs(d[t]) < NEAR * (qx[i] + qy[j]):
+                side = 1.0 if d[t] >= 0.0 else -1.0
+                d[t] = side * max(0.5 * distance(x[i], y[j], side), TINY)
+        if same and j0 <= i < j0 + columns:
+            out[r, i - j0] = 0.0
+
+
+@inner
 def _store(
     tile: Array, same: bool, fx: Array, fy: Array, i0: int, j0: int, first: Index, out: Array
 ) -> None:
