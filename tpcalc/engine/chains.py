@@ -9,7 +9,7 @@ The answer does not depend on the number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -137,14 +137,17 @@ def _filled(
     if smooth is not None:
         with alone(), np.errstate(all="ignore"):  # digits of products depend on their threads
             return _largest(_by_layers(gram, chain, smooth, out, run), out)
-    found = 0.0, 0.0
-    for table in _tables(gram, chain):
-        run(partial(_fill, table, out))
-        if isinstance(table, Table):
-            return table.stated
-        found = _largest(table.worst, out)
-        if table.worst.max() <= LOST:
-            break
+    table = _table(gram, chain)
+    run(partial(_fill, table, out))
+    if isinstance(table, Table):
+        return table.stated
+    found = _largest(table.worst, out)
+    if chain.family == "erf" and max(found) > LOST:
+        # distances keep digits where covariances of near inputs lose them
+        other = erf_table(gram, chain)
+        if max(other.stated) < max(found):
+            run(partial(_fill, other, out))
+            return other.stated
     return found
 
 
@@ -178,24 +181,18 @@ def _check_memory(gram: Gram, shape: tuple[int, int], kinds: int) -> None:
     )
 
 
-def _tables(gram: Gram, chain: Chain) -> Iterator[Table | _Closed]:
-    """What to run: another loop where the first has lost too many digits.
-
-    Distances, which erf has as well, keep digits where covariances of near inputs lose them.
-    """
-    ways: list[Callable[[Gram, Chain], Table | _Closed]]
+def _table(gram: Gram, chain: Chain) -> Table | _Closed:
+    """What to run."""
+    way: Callable[[Gram, Chain], Table | _Closed] = _closed_table
     if chain.family == "abrelu":
-        ways = [biased_table if chain.bias_variance or chain.first_bias else plain_table]
+        way = biased_table if chain.bias_variance or chain.first_bias else plain_table
     elif chain.family == "jump":
-        ways = [jump_table]
-    else:
-        ways = [_closed_table, erf_table] if chain.family == "erf" else [_closed_table]
-    for way in ways:
-        with np.errstate(all="ignore"):  # overflow is found, and said, at the end
-            table = way(gram, chain)
-        if not table.finite:
-            raise _overflow(gram, chain, way)
-        yield table
+        way = jump_table
+    with np.errstate(all="ignore"):  # overflow is found, and said, at the end
+        table = way(gram, chain)
+    if not table.finite:
+        raise _overflow(gram, chain, way)
+    return table
 
 
 def _closed_table(gram: Gram, chain: Chain) -> _Closed:

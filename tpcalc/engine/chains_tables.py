@@ -78,6 +78,7 @@ EPS = ROUNDING / 2
 ROUNDINGS = 4.0  # of a value or a slope of a smooth activation
 NUMBERS = 8  # of an input in a layer of it: three that duals read, n0, p0, n1, p1, n2
 BLOCK = 2**20  # entries of inputs that are squared at once
+LEAST, MOST = 1e-60, 1e2  # variances with which distances of erf were tried
 
 
 @dataclass(frozen=True)
@@ -366,6 +367,8 @@ def _erf_errors(
     """
     q = np.concatenate([tables[0][::2], tables[1][::2]], axis=1)
     largest, least = np.max(q, axis=1, initial=0.0), np.min(q, axis=1, initial=np.inf, where=q > 0)
+    if largest.max(initial=0.0) > MOST or least.min(initial=1.0) < LEAST:
+        return math.inf, math.inf
     ratio = np.where(largest > 0, largest / np.minimum(least, np.maximum(largest, 1e-300)), 1.0)
     layers = 8 + float(np.sum(4 + np.minimum(12 * ratio, largest)))
     away = ROUNDING * layers * (1 + int(pair[0].shape[1]) / 64)

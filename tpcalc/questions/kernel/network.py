@@ -227,10 +227,6 @@ def chain_of(task: Network) -> Fused | None:
         return None
     known = isinstance(task.architecture, Hashable)
     found = (_known_chain if known else _chain)(task.architecture, task.exponents)
-    if found is not None and found.chain.family == "erf":
-        chain = found.chain
-        if not _is_moderate(task, max(chain.weight_variance, chain.first_weight)):
-            return None
     if found is not None and found.chain.family == "jump":
         every = [inputs.squares.min() for inputs in (task.left, task.right or task.left)]
         if "ntk" in task.kinds or not (found.chain.first_bias or min(every) > 0):
@@ -318,16 +314,6 @@ def run_chain(fused: Fused, task: Network, threads: int | None, progress: Progre
 def _variances(factor: Number, shift: Number) -> tuple[float, float]:
     """Of the weights of a map, and of its bias, by the factors in front of them."""
     return float(squared(factor)), float(squared(shift))
-
-
-def _is_moderate(task: Network, variance: float) -> bool:
-    """Whether inputs are of a size at which the loop for erf keeps its digits."""
-    factor = max(1.0, variance)
-    for inputs in (task.left, task.right or task.left):
-        squares = inputs.squares[:, 0, 0]
-        if np.any(factor * squares > 1e2) or np.any((squares > 0) & (squares < 1e-60)):
-            return False
-    return factor <= 1e2
 
 
 def _is_ntk(architecture: Architecture, exponents: Parameterization, marks: Sequence[Mark]) -> bool:
