@@ -46,6 +46,10 @@ Ends = tuple[Array, Array]
 its K before the first."""
 
 
+Whole = tuple[Array, Array, Array, Array, Array]
+"""Of all pairs K, w, their errors, and how far the first correlation is beyond ``NEAR``."""
+
+
 @exact
 def lengths(
     row: int, shape: Array, q0: Array, rounding: float, forms: Array, table: Array, ends: Array
@@ -128,16 +132,37 @@ def _read(table: Array, layer: int, start: int, stop: int, number: int) -> Array
 
 
 @inner
-def _largest(
-    kind: int, own: Array, ends: Array, start: int, error: Array, near: Array, most: Array
+def _end(
+    strip: Whole, ends: Ends, i: int, start: int, at: int, readout: float, most: Array
 ) -> None:
-    """The largest error of a strip, in units of the kernels of inputs with themselves."""
-    mine, others = own[kind], ends[kind][start : start + error.size]
-    for t in range(error.size):
-        unit = mine * others[t]
-        found = error[t] / math.sqrt(unit) if unit > 0.0 else 0.0
-        at = 2 * kind + (1 if near[t] > 0.0 else 0)
-        most[at] = max(most[at], found)
+    """The readout of a strip, and its errors; an input with itself is ``at`` a place, or nowhere.
+
+    ``most``: of each column the largest errors, of K and w away from coincidence and near it, in
+    units of the kernels of inputs with themselves.
+    """
+    k, w, e, f, near = strip
+    for t in range(k.size):
+        w[t] += readout * k[t]
+        f[t] += readout * e[t]
+    if at >= 0:
+        k[at], w[at], e[at], f[at] = ends[0][0, i], ends[0][1, i], ends[0][2, i], ends[0][3, i]
+        near[at] = 0.0
+    for kind in range(2):
+        mine, others = ends[0][kind, i], ends[1][kind][start : start + k.size]
+        error, away, close = strip[2 + kind], most[2 * kind], most[2 * kind + 1]
+        for t in range(k.size):
+            unit = mine * others[t]
+            found = error[t] / math.sqrt(unit) if unit > 0.0 else 0.0
+            away[t] = max(away[t], 0.0 if near[t] > 0.0 else found)
+            close[t] = max(close[t], found if near[t] > 0.0 else 0.0)
+
+
+@inner
+def _keep_most(most: Array, worst: Array) -> None:
+    for kind in range(4):
+        for t in range(most.shape[1]):
+            worst[kind] = max(worst[kind], most[kind, t])
+    most[:] = 0.0
 
 
 @inner
@@ -168,11 +193,11 @@ def run_closed(
     k, w, panel = np.empty((ROWS, PITCH)), np.empty((ROWS, PITCH)), np.empty((PANEL, COLUMNS))
     begin, own = np.empty(ROWS, np.int64), np.empty(tables[0].shape[0])
     e, f, near = np.empty(COLUMNS), np.empty(COLUMNS), np.empty(COLUMNS)
-    v, g = np.empty(COLUMNS), np.empty(COLUMNS)
+    v, g, most = np.empty(COLUMNS), np.empty(COLUMNS), np.zeros((4, COLUMNS))
     for n in range(tiles.shape[0]):
         i0, j0 = tiles[n, 0], tiles[n, 1]
         columns = min(COLUMNS, len(pair[1]) - j0)
-        wide, most = whole(columns), worst[i0 // ROWS, j0 // COLUMNS]
+        wide = whole(columns)
         gram(x, pair[2], i0, j0, wide, panel, k)
         starts(same, i0, j0, begin)
         for r in range(min(ROWS, len(x) - i0)):
@@ -190,22 +215,15 @@ def run_closed(
                 row, shape, row_k, row_w, row_e, row_f, v[:size], g[:size], own, tables[1], start,
                 forms,
             )  # fmt: skip
-            for t in range(size):
-                row_w[t] += readout * row_k[t]
-                row_f[t] += readout * row_e[t]
-            if same and j0 <= i < j0 + columns:
-                at = i - start
-                row_k[at], row_w[at], row_e[at] = ends[0][0, i], ends[0][1, i], ends[0][2, i]
-                row_f[at], near[at] = ends[0][3, i], 0.0
-            _largest(0, ends[0][:, i], ends[1], start, e[: columns - s], near, most)
-            _largest(1, ends[0][:, i], ends[1], start, f[: columns - s], near, most)
+            some = row_k, row_w, row_e, row_f, near[:size]
+            place = i - start if same and start <= i < start + size else -1
+            _end(some, ends, i, start, place, readout, most)
+        _keep_most(most, worst[i0 // ROWS, j0 // COLUMNS])
         keep(k, w, same, factors[0], factors[1], i0, j0, begin, job)
 
 
 Table = tuple[Array, Array, Index]
 """Of rows (rows, terms) and of columns (terms, columns); where the terms of each degree start."""
-Whole = tuple[Array, Array, Array, Array, Array]
-"""Of all pairs K, w, their errors, and how far the first correlation is beyond ``NEAR``."""
 
 
 @inner
@@ -220,11 +238,11 @@ def run_starts(
 ) -> None:
     """The linear map of the inputs, of pairs of different ones; ``span``: of correlations."""
     same, x = pair[3], pair[0]
-    inner, panel = np.empty((ROWS, PITCH)), np.empty((PANEL, COLUMNS))
+    products, panel = np.empty((ROWS, PITCH)), np.empty((PANEL, COLUMNS))
     for n in range(tiles.shape[0]):
         i0, j0 = tiles[n, 0], tiles[n, 1]
         columns = min(COLUMNS, len(pair[1]) - j0)
-        gram(x, pair[2], i0, j0, whole(columns), panel, inner)
+        gram(x, pair[2], i0, j0, whole(columns), panel, products)
         low, high = 1.0, -1.0
         for r in range(min(ROWS, len(x) - i0)):
             i = i0 + r
@@ -233,7 +251,7 @@ def run_starts(
                 continue
             a, b = j0 + s, j0 + columns
             (k, w, e, f, near), others = strip(state, i, a, b), squares[1][a:b]
-            k[:] = inner[r][s:columns]
+            k[:] = products[r][s:columns]
             _first(k, w, e, f, first, squares[0][i], others)
             for t in range(k.size):
                 rho = k[t] / math.sqrt(squares[0][i] * others[t])
@@ -330,34 +348,23 @@ def _short(
     clenshaw(x, slopes[0][i : i + rows], slopes[1], slopes[2], a, g)
 
 
-@inner
-def _end(strip: Whole, ends: Ends, i: int, a: int, own: bool, readout: float, most: Array) -> None:
-    """The readout of a strip, and its errors."""
-    k, w, e, f, near = strip
-    for t in range(k.size):
-        w[t] += readout * k[t]
-        f[t] += readout * e[t]
-    if own:
-        k[0], w[0], e[0], f[0] = ends[0][0, i], ends[0][1, i], ends[0][2, i], ends[0][3, i]
-        near[0] = -1.0
-    _largest(0, ends[0][:, i], ends[1], a, e, near, most)
-    _largest(1, ends[0][:, i], ends[1], a, f, near, most)
-
-
 @exact
 def run_ends(
     same: bool, ends: Ends, readout: float, tiles: Index, state: Whole, worst: Array
 ) -> None:
     """The readout, entries of inputs with themselves, mirror images, and the largest errors."""
     rows, count = state[0].shape
+    most = np.zeros((4, COLUMNS))
     for n in range(tiles.shape[0]):
         i0, j0 = tiles[n, 0], tiles[n, 1]
-        stop, most = min(j0 + COLUMNS, count), worst[i0 // ROWS, j0 // COLUMNS]
+        stop = min(j0 + COLUMNS, count)
         for i in range(i0, min(i0 + ROWS, rows)):
             a = max(j0, i) if same else j0
             if a >= stop:
                 continue
-            _end(strip(state, i, a, stop), ends, i, a, same and a == i, readout, most)
+            at = 0 if same and a == i else -1
+            _end(strip(state, i, a, stop), ends, i, a, at, readout, most)
+        _keep_most(most, worst[i0 // ROWS, j0 // COLUMNS])
         if same:
             for j in range(max(j0, i0), stop):
                 for i in range(i0, min(j, i0 + ROWS, rows)):

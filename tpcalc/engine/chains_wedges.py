@@ -45,11 +45,11 @@ def run_versines(
 ) -> None:
     """The pairs of different inputs before the first layer; ``span``: the largest 1 - rho."""
     same, x = pair[3], pair[0]
-    inner, panel = np.empty((ROWS, PITCH)), np.empty((PANEL, COLUMNS))
+    products, panel = np.empty((ROWS, PITCH)), np.empty((PANEL, COLUMNS))
     for n in range(tiles.shape[0]):
         i0, j0 = tiles[n, 0], tiles[n, 1]
         columns, high = min(COLUMNS, len(pair[1]) - j0), 0.0
-        versines(pair, i0, j0, panel, inner)
+        versines(pair, i0, j0, panel, products)
         for r in range(min(ROWS, len(x) - i0)):
             i = i0 + r
             first = max(0, i + 1 - j0) if same else 0
@@ -57,7 +57,7 @@ def run_versines(
                 continue
             a, b = j0 + first, j0 + columns
             (k, w, e, f, near), others = strip(state, i, a, b), sizes[1][a:b]
-            k[:] = inner[r][first:columns]
+            k[:] = products[r][first:columns]
             for t in range(k.size):
                 part, unit = abs(k[t]), sizes[0][i] * others[t]
                 rho = 1.0 - 2.0 * part if k[t] >= 0.0 else 2.0 * part - 1.0
