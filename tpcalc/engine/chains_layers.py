@@ -30,12 +30,13 @@ from tpcalc.engine.chains_tiles import (
     ROWS,
     Job,
     Pair,
+    copy,
     gram,
     keep,
     starts,
     whole,
 )
-from tpcalc.engine.kernels_compile import exact, inner
+from tpcalc.engine.kernels_compile import exact, inner, uncounted
 
 NEAR = 0.99  # correlation of inputs that nearly coincide
 STEP = 1e-4  # relative, of derivatives by variances
@@ -48,6 +49,19 @@ its K before the first."""
 
 Whole = tuple[Array, Array, Array, Array, Array]
 """Of all pairs K, w, their errors, and how far the first correlation is beyond ``NEAR``."""
+
+
+@inner
+def both(given: Ends) -> Ends:
+    """Numbers of rows and of columns, parts of which are not counted."""
+    return uncounted(given[0]), uncounted(given[1])
+
+
+@inner
+def every(given: Whole) -> Whole:
+    """Planes of pairs, likewise."""
+    k, w, e, f, near = given
+    return uncounted(k), uncounted(w), uncounted(e), uncounted(f), uncounted(near)
 
 
 @exact
@@ -190,6 +204,7 @@ def run_closed(
 ) -> None:  # fmt: skip
     """Tiles of the kernels of a chain with a closed dual; ``worst`` takes the errors of each."""
     tiles, same, x = job[0], pair[3], pair[0]
+    tables, ends, forms = both(tables), both(ends), uncounted(forms)
     k, w, panel = np.empty((ROWS, PITCH)), np.empty((ROWS, PITCH)), np.empty((PANEL, COLUMNS))
     begin, own = np.empty(ROWS, np.int64), np.empty(tables[0].shape[0])
     e, f, near = np.empty(COLUMNS), np.empty(COLUMNS), np.empty(COLUMNS)
@@ -210,7 +225,7 @@ def run_closed(
             _first(row_k, row_w, row_e, row_f, first, ends[0][4, i], before)
             for t in range(size):
                 near[t] = row_k[t] - NEAR * math.sqrt(ends[0][4, i] * before[t])
-            own[:] = tables[0][:, i]
+            copy(tables[0][:, i], own)
             _closed_strip(
                 row, shape, row_k, row_w, row_e, row_f, v[:size], g[:size], own, tables[1], start,
                 forms,
@@ -251,7 +266,7 @@ def run_starts(
                 continue
             a, b = j0 + s, j0 + columns
             (k, w, e, f, near), others = strip(state, i, a, b), squares[1][a:b]
-            k[:] = products[r][s:columns]
+            copy(products[r][s:columns], k)
             _first(k, w, e, f, first, squares[0][i], others)
             for t in range(k.size):
                 rho = k[t] / math.sqrt(squares[0][i] * others[t])
@@ -276,7 +291,8 @@ def run_series(
     The third way is ``short``: values and slopes in x = scale rho + shift. ``over``, ``after``: 1
     over the sizes of inputs before and after the layer.
     """
-    same, own, table = pair[3], tables[0], tables[1]
+    same, (own, table), state = pair[3], both(tables), every(state)
+    over, after = both(over), both(after)
     rho, x = np.empty((FOUR, COLUMNS)), np.empty((FOUR, COLUMNS))
     v, g = np.empty((FOUR, COLUMNS)), np.empty((FOUR, COLUMNS))
     for n in range(tiles.shape[0]):
@@ -353,7 +369,7 @@ def run_ends(
     same: bool, ends: Ends, readout: float, tiles: Index, state: Whole, worst: Array
 ) -> None:
     """The readout, entries of inputs with themselves, mirror images, and the largest errors."""
-    rows, count = state[0].shape
+    (rows, count), state, ends = state[0].shape, every(state), both(ends)
     most = np.zeros((4, COLUMNS))
     for n in range(tiles.shape[0]):
         i0, j0 = tiles[n, 0], tiles[n, 1]

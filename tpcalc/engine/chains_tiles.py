@@ -61,6 +61,13 @@ def whole(columns: int) -> int:
 
 
 @inner
+def copy(row: Array, to: Array) -> None:
+    """Assigning a part of an array would compile for a second, for words about shapes."""
+    for t in range(row.size):
+        to[t] = row[t]
+
+
+@inner
 def gram(x: Array, yt: Array, i0: int, j0: int, width: int, panel: Array, out: Array) -> None:
     """Inner products of a tile; the order of every sum is that of the coordinates."""
     rows, length = min(ROWS, x.shape[0] - i0), x.shape[1]
@@ -68,7 +75,7 @@ def gram(x: Array, yt: Array, i0: int, j0: int, width: int, panel: Array, out: A
     for k0 in range(0, length, PANEL):
         size = min(PANEL, length - k0)
         for k in range(size):
-            panel[k][:width] = yt[k0 + k][j0 : j0 + width]
+            copy(yt[k0 + k][j0 : j0 + width], panel[k])
         eights = size // 8 * 8
         for r in range(rows):
             a, part = x[i0 + r][k0 : k0 + size], out[r][:width]

@@ -21,10 +21,20 @@ from typing import Any
 import numpy as np
 
 from tpcalc.arrays import Array, Index
-from tpcalc.engine.chains_layers import Ends, Table, Whole, strip
+from tpcalc.engine.chains_layers import Ends, Table, Whole, both, every, strip
 from tpcalc.engine.chains_rows import FOUR, clenshaw
 from tpcalc.engine.chains_tables import EPS
-from tpcalc.engine.chains_tiles import COLUMNS, PANEL, PITCH, ROWS, TINY, Pair, angle, versines
+from tpcalc.engine.chains_tiles import (
+    COLUMNS,
+    PANEL,
+    PITCH,
+    ROWS,
+    TINY,
+    Pair,
+    angle,
+    copy,
+    versines,
+)
 from tpcalc.engine.chains_tiles import NEAR as DIFFERENCE
 from tpcalc.engine.kernels_compile import exact, inlined, inner
 
@@ -57,7 +67,7 @@ def run_versines(
                 continue
             a, b = j0 + first, j0 + columns
             (k, w, e, f, near), others = strip(state, i, a, b), sizes[1][a:b]
-            k[:] = products[r][first:columns]
+            copy(products[r][first:columns], k)
             for t in range(k.size):
                 part, unit = abs(k[t]), sizes[0][i] * others[t]
                 rho = 1.0 - 2.0 * part if k[t] >= 0.0 else 2.0 * part - 1.0
@@ -119,7 +129,7 @@ def run_angles(
     form: Array, last: bool, tiles: Index, state: Whole, span: Array,
 ) -> None:  # fmt: skip
     """One layer by its tables in x = scale angle - 1; behind the last one covariances are left."""
-    same = pair[3]
+    same, tables, state = pair[3], both(tables), every(state)
     x, mean = np.empty((FOUR, COLUMNS)), np.empty((FOUR, COLUMNS))
     g, bend = np.empty((FOUR, COLUMNS)), np.empty((FOUR, COLUMNS))
     for n in range(tiles.shape[0]):

@@ -9,7 +9,7 @@ from hashlib import blake2b
 from typing import Any
 
 from llvmlite import ir
-from numba import njit, types
+from numba import carray, njit, types
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import PassManager, register_pass
@@ -175,3 +175,15 @@ def polynomial(*coefficients: float) -> Any:
         return types.float64(types.float64), generate
 
     return value
+
+
+@inner
+def uncounted(whole: Any) -> Any:
+    """An array of the caller whose parts are not counted, which would take as long as a row."""
+    return carray(pointer(whole.ctypes.data), whole.shape)
+
+
+@inner
+def uncounted_index(whole: Any) -> Any:
+    """One of integers."""
+    return carray(integers(whole.ctypes.data), whole.shape)

@@ -15,12 +15,11 @@ A row is over all q of one input, or over other inputs where only q = p is read.
 from __future__ import annotations
 
 import numpy as np
-from numba import carray
 
 from tpcalc.arrays import Array, Index
 from tpcalc.engine.chains_tables import EPS
 from tpcalc.engine.chains_tiles import NEAR
-from tpcalc.engine.kernels_compile import bits, exact, inlined, inner, integers, pointer
+from tpcalc.engine.kernels_compile import bits, exact, inlined, inner, uncounted, uncounted_index
 from tpcalc.engine.planes_bends import (
     APART,
     BEGIN,
@@ -285,30 +284,17 @@ def _stage(
 
 
 @inner
-def _loose(whole: Array) -> Array:
-    """An array whose parts are not counted, which would take as long as a row."""
-    found: Array = carray(pointer(whole.ctypes.data), whole.shape)
-    return found
-
-
-@inner
-def _loose_index(whole: Index) -> Index:
-    found: Index = carray(integers(whole.ctypes.data), whole.shape)
-    return found
-
-
-@inner
-def _all_loose(given: Numbers) -> Numbers:
+def _numbers(given: Numbers) -> Numbers:
     a, b, c, d, labels, terms, begins = given
-    found = _loose(a), _loose(b), _loose(c), _loose(d)
-    return *found, _loose_index(labels), _loose(terms), _loose_index(begins)
+    found = uncounted(a), uncounted(b), uncounted(c), uncounted(d)
+    return *found, uncounted_index(labels), uncounted(terms), uncounted_index(begins)
 
 
 @inner
 def _program(given: Program) -> Program:
     stages, forms, taps, rates, places, weights = given
-    found = _loose_index(stages), _loose(forms), _loose_index(taps), _loose(rates)
-    return *found, _loose_index(places), _loose(weights)
+    found = uncounted_index(stages), uncounted(forms), uncounted_index(taps), uncounted(rates)
+    return *found, uncounted_index(places), uncounted(weights)
 
 
 @exact
@@ -317,8 +303,8 @@ def run_planes(
     rooms: tuple[Array, Array, Array], nngp: Array, ntk: Array, wrong: Array,
 ) -> None:  # fmt: skip
     """Some pairs of inputs, or of one with a stretch of others; ``own``: their sizes are found."""
-    program, numbers, room = _program(given), _all_loose(known), _loose(rooms[0])
-    rows, spare, stages = _loose(rooms[1]), _loose(rooms[2]), program[0]
+    program, numbers, room = _program(given), _numbers(known), uncounted(rooms[0])
+    rows, spare, stages = uncounted(rooms[1]), uncounted(rooms[2]), program[0]
     last, count, taps = stages[-1], numbers[0].shape[0], (rows.shape[0] - 1) // 8
     fixed, far, job = rows[: 4 * taps + 1], rows[4 * taps + 1 :], np.empty(TAP * taps, np.int64)
     for n in range(pairs.shape[0]):
