@@ -116,10 +116,9 @@ def _grid(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
     for name, cells in found.items():
         own = []
         for some in (cells[size] for size in sizes):
-            times = " / ".join(f"{1e3 * row['time']:.2g}" for row in some)
-            known = some[0]["ratio"] is not None
-            ratios = " / ".join(f"{row['ratio']:.2g}" for row in some) if known else ""
-            own.append(f"{times} ({ratios})" if known else times)
+            times = " / ".join(_two(1e3 * row["time"]) for row in some)
+            ratios = " / ".join(_two(row["ratio"]) for row in some if row["ratio"] is not None)
+            own.append(f"{times} ({ratios})" if ratios else times)
         lines.append([name, *own, some[0]["machine"], some[0]["commit"]])
     return columns, lines
 
@@ -163,6 +162,10 @@ def _digits(number: float | None) -> float | None:
     return None if number is None else float(f"{number:.3g}")
 
 
+def _two(number: float) -> str:
+    return f"{number:.0f}" if number >= 99.5 else f"{number:.2g}"
+
+
 def _cores() -> int:
     allowed = getattr(os, "sched_getaffinity", None)
     return len(allowed(0)) if allowed else os.cpu_count() or 1
@@ -171,7 +174,7 @@ def _cores() -> int:
 def _cells(row: dict[str, Any]) -> list[str]:
     error = "" if row["error"] is None else f"{row['error']:.1e}".replace("e-0", "e-")
     ratio = row["ratio"]
-    shown = "" if ratio is None else f"{ratio:.0f}" if ratio >= 100 else f"{ratio:.2g}"
+    shown = "" if ratio is None else _two(ratio)
     return [
         row["case"],
         duration(row["time"]),

@@ -26,7 +26,7 @@ def measured(question: str, case: str) -> dict[str, Any]:
 def test_the_page_is_that_of_the_figures() -> None:
     text = figures.PAGE.read_text(encoding="utf-8")
     assert text == figures.page(KEPT)
-    assert len(text.splitlines()) <= 120
+    assert len(text.splitlines()) <= 150  # 15 of them functions, beside another library
 
 
 def test_every_figure_says_where_it_was_measured() -> None:
