@@ -456,7 +456,7 @@ def test_the_order_of_arguments_is_told() -> None:
 def test_errors_that_were_followed_go_before_smaller_ones_that_were_not() -> None:
     """Steep functions of near inputs: single integrals know nothing of what covariances lost."""
     x = np.random.default_rng(0).standard_normal(8)
-    inputs, variance, bias, depth = np.array([x, x * 1.001]), 1000.0, 0.01, 5
+    inputs, variance, bias, depth = np.array([x, x * 1.001]), 4000.0, 0.01, 5
     found = tp.kernel(
         tp.MLP(depth, "erf", weight_variance=variance, bias_variance=bias), inputs, kinds="ntk"
     )
@@ -476,4 +476,4 @@ def test_errors_that_were_followed_go_before_smaller_ones_that_were_not() -> Non
             grown = [2 * weight / mp.pi * slope * one for slope, one in grown]
             tangent = [a + b for a, b in zip(grown, k, strict=True)]
         off = abs(mpf(float(found.ntk[0, 1])) - tangent[2]) / mp.sqrt(tangent[0] * tangent[1])
-    assert 1e-10 < off < found.coincident_error
+    assert 1e-9 < off < found.coincident_error
