@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 Run = Callable[..., None]
 KINDS = ("nngp", "ntk")
 LOST = 2e-13  # an error that another loop may do better than
+HALF = 1e-8  # what near inputs may lose, of which there may be none
 JOB = 2**20  # work of one job, entries times layers: some milliseconds
 COORDINATES = 32  # of the inputs that cost as much as a layer
 WORTH_THREADS = 2**17  # entries times layers
@@ -142,10 +143,11 @@ def _filled(
     if isinstance(table, Table):
         return table.stated
     found = _largest(table.worst, out)
-    if chain.family == "erf" and max(found) > LOST:
+    away, near = table.worst.reshape(-1, 2).max(axis=0)  # the same loop whatever is asked for
+    if chain.family == "erf" and max(away, near) > LOST:
         # distances keep digits where covariances of near inputs lose them
         other = erf_table(gram, chain)
-        if max(other.stated) < max(found):
+        if other.stated[0] < away and other.stated[1] < max(near, HALF):
             run(partial(_fill, other, out))
             return other.stated
     return found

@@ -78,7 +78,7 @@ EPS = ROUNDING / 2
 ROUNDINGS = 4.0  # of a value or a slope of a smooth activation
 NUMBERS = 8  # of an input in a layer of it: three that duals read, n0, p0, n1, p1, n2
 BLOCK = 2**20  # entries of inputs that are squared at once
-LEAST, MOST = 1e-60, 1e3  # variances with which distances of erf were tried
+LEAST, MOST = 1e-60, 2e3  # variances with which distances of erf were tried
 
 
 @dataclass(frozen=True)
