@@ -153,7 +153,7 @@ def touched(question: Callable[[], object]) -> tuple[int, int]:
     """The files and the functions of the package that the second of two calls runs through."""
     question()
     for one in gc.get_objects():
-        if type(one) is _lru_cache_wrapper:
+        if type(one) is _lru_cache_wrapper:  # proxies of what is gone have no class to ask for
             one.cache_clear()
     seen: set[tuple[str, str]] = set()
 

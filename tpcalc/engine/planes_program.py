@@ -13,8 +13,7 @@ from tpcalc.engine import planes_loops as loops
 from tpcalc.engine.chains_duals import CLOSED
 from tpcalc.engine.chains_tables import EPS, NUMBERS, ROUNDINGS
 from tpcalc.engine.planes_stages import INPUTS, Source, Stage, labels_of
-
-LANES = 8
+from tpcalc.engine.registers import LANES
 
 
 class PlaneProgram:
